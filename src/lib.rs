@@ -1,1 +1,18 @@
 #![no_std]
+#![forbid(unsafe_code)]
+
+pub mod application;
+mod budget;
+pub mod bully;
+pub mod call;
+pub mod config;
+pub mod effects;
+pub mod errata;
+pub mod id;
+pub mod invitation;
+pub mod node;
+pub mod state;
+pub mod station;
+pub mod time;
+pub mod timers;
+pub mod wire;

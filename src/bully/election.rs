@@ -1,0 +1,335 @@
+//! The procedure Election, seen from the node that runs it, and Check.
+
+use super::{Bully, Phase};
+use crate::call::Standing;
+use crate::effects::{Effect, Note, Ticket};
+use crate::errata::Erratum;
+use crate::id::{GroupId, NodeId, NodeSet};
+use crate::state::{Definition, Status};
+use crate::station::{Saving, Turn};
+use crate::time::Duration;
+use crate::timers::Timer;
+use crate::wire::{Message, Reject};
+
+impl<const W: usize> Bully<W> {
+    /// B2: ask all higher nodes; if there are none, go on at once.
+    pub(super) fn election(&mut self, turn: &mut Turn<'_, W>) {
+        if turn.node.config.higher().is_empty() {
+            self.halt_all(turn);
+        } else {
+            self.ask(turn, Phase::Ask);
+        }
+    }
+
+    pub(super) fn ask(&mut self, turn: &mut Turn<'_, W>, phase: Phase) {
+        self.phase = phase;
+        turn.cancel(Timer::Quiet);
+        turn.open_round(*turn.node.config.higher(), turn.node.config.timing.t);
+        self.send_request(turn);
+    }
+
+    /// B4: no higher node is there. Halt all lower ones.
+    fn halt_all(&mut self, turn: &mut Turn<'_, W>) {
+        turn.stop_application();
+        let group = turn.next_group();
+        let silent = *turn.node.config.higher();
+        let node = &mut turn.node;
+        node.seen = node.seen.difference(&silent);
+        node.counters.elections += 1;
+        node.state.status = Status::Election;
+        node.state.coordinator = None;
+        node.state.group = None;
+        node.state.halted_by = Some(group);
+        node.state.up = NodeSet::EMPTY;
+        self.strangers = NodeSet::EMPTY;
+        self.ready = None;
+        self.own_save = None;
+        turn.cancel(Timer::Quiet);
+        turn.note(Note::Election(group));
+        let lower = turn.node.config.lower();
+        if lower.is_empty() {
+            self.election_point(turn);
+            return;
+        }
+        self.phase = Phase::Halting;
+        self.round_began = turn.now;
+        turn.open_round(lower, turn.node.config.timing.t);
+        self.send_request(turn);
+        self.arm_halt_repeat(turn);
+    }
+
+    /// Two repeats that may still halt, as far as T leaves room for them, then one for the
+    /// acknowledgements alone.
+    fn arm_halt_repeat(&mut self, turn: &mut Turn<'_, W>) {
+        let timing = &turn.node.config.timing;
+        let window = timing.halt_window();
+        let elapsed = turn.now.since(self.round_began);
+        let last = timing.t.fraction(5, 8);
+        let roomy = window >= timing.t.fraction(1, 16);
+        let moments = if roomy {
+            [window.fraction(1, 2), window, last.max(window)]
+        } else {
+            [timing.t.fraction(1, 2); 3]
+        };
+        match moments.into_iter().find(|moment| *moment > elapsed) {
+            Some(moment) => turn.node.timers.set(Timer::Repeat, self.round_began + moment),
+            None => turn.cancel(Timer::Repeat),
+        }
+    }
+
+    /// B7, the election point: from here on this node is the coordinator.
+    fn election_point(&mut self, turn: &mut Turn<'_, W>) {
+        let timing = turn.node.config.timing;
+        let me = turn.me();
+        let state = &mut turn.node.state;
+        state.coordinator = Some(me);
+        state.status = Status::Reorganization;
+        state.group = state.halted_by;
+        turn.set_timer(Timer::Beat, timing.beat);
+        self.phase = Phase::Announce;
+        turn.open_round(turn.node.state.up, timing.t.times(timing.patience));
+        if turn.node.state.up.is_empty() {
+            self.reorganize(turn);
+        } else {
+            self.send_request(turn);
+        }
+    }
+
+    /// B9: everybody who was halted has accepted; the application computes d, once.
+    fn reorganize(&mut self, turn: &mut Turn<'_, W>) {
+        self.phase = Phase::Reorg;
+        turn.close_round();
+        turn.set_timer(Timer::Phase, turn.node.config.timing.reorganize);
+        if let Some(group) = turn.node.state.group {
+            let members = turn.node.state.up.with(turn.me());
+            turn.out.push(Effect::Reorganize { group, members });
+        }
+    }
+
+    /// B10: distribute d; the coordinator saves its state vector while Ready is under way.
+    pub fn reorganized(&mut self, turn: &mut Turn<'_, W>, group: GroupId, definition: &[u8]) {
+        if self.phase != Phase::Reorg || turn.node.state.group != Some(group) {
+            return;
+        }
+        let Some(definition) = Definition::new(definition) else {
+            self.attempt_failed(turn);
+            return;
+        };
+        turn.node.state.definition = Some(definition);
+        self.phase = Phase::Distribute;
+        turn.open_round(turn.node.state.up, turn.node.config.timing.distribute());
+        if !turn.node.state.up.is_empty() {
+            self.send_request(turn);
+        }
+        self.own_save = match turn.save() {
+            Saving::Later(ticket) => Some(ticket),
+            Saving::BeforeAllElse => None,
+        };
+        self.finish_if_complete(turn);
+    }
+
+    /// B12: all members have accepted and this node's own state vector is durable.
+    fn finish_if_complete(&mut self, turn: &mut Turn<'_, W>) {
+        let complete = turn.node.call.is_complete(turn.node.config.errata);
+        if self.phase != Phase::Distribute || self.own_save.is_some() || !complete {
+            return;
+        }
+        self.phase = Phase::Idle;
+        turn.close_round();
+        turn.cancel(Timer::Quiet);
+        turn.node.state.status = Status::Normal;
+        turn.start_application();
+        turn.set_timer(Timer::Check, turn.node.config.timing.check);
+        for member in turn.node.state.up.iter() {
+            self.silent_checks[member] = 0;
+        }
+        if let Some(stranger) = self.strangers.iter().next() {
+            self.provoked(turn, stranger);
+        }
+    }
+
+    /// B13: the attempt failed. A loop through Election, not a recursion.
+    fn attempt_failed(&mut self, turn: &mut Turn<'_, W>) {
+        if !turn.node.config.errata.has(Erratum::E3) {
+            let state = &mut turn.node.state;
+            state.status = Status::Election;
+            state.coordinator = None;
+            state.group = None;
+        }
+        self.own_save = None;
+        self.election(turn);
+    }
+
+    /// Somebody's message shows that this coordinator's group is not as it should be.
+    pub(super) fn provoked(&mut self, turn: &mut Turn<'_, W>, by: NodeId) {
+        self.strangers.insert(by);
+        let coordinates = turn.node.is_coordinator() && turn.status() == Status::Normal;
+        if !coordinates || !matches!(self.phase, Phase::Idle | Phase::Check) {
+            return;
+        }
+        if self.provocations.take(turn.now, turn.node.config.timing.check) {
+            turn.note(Note::ProvokedBy(by));
+            self.election(turn);
+        }
+    }
+
+    /// B17, the paper's Check: every P the coordinator asks all nodes whether they are Normal.
+    pub(super) fn check(&mut self, turn: &mut Turn<'_, W>) {
+        turn.set_timer(Timer::Check, turn.node.config.timing.check);
+        let others = turn.node.config.others();
+        if !turn.node.is_coordinator()
+            || turn.status() != Status::Normal
+            || self.phase != Phase::Idle
+            || others.is_empty()
+        {
+            return;
+        }
+        self.phase = Phase::Check;
+        turn.open_round(others, turn.node.config.timing.t);
+        self.send_request(turn);
+    }
+
+    fn check_ended(&mut self, turn: &mut Turn<'_, W>) {
+        let silent = *turn.node.call.awaited();
+        let answered = *turn.node.call.answered();
+        let most = turn.node.config.timing.silent_checks_max;
+        self.wait(turn);
+        let up = turn.node.state.up;
+        for member in up.intersection(&answered).iter() {
+            self.silent_checks[member] = 0;
+        }
+        let mut gone = turn.node.config.errata.has(Erratum::E2) && !silent.is_empty();
+        for member in up.intersection(&silent).iter() {
+            let checks = &mut self.silent_checks[member];
+            *checks = checks.saturating_add(1);
+            if *checks >= most {
+                *checks = 0;
+                gone = true;
+            }
+        }
+        if gone {
+            self.election(turn);
+        }
+    }
+
+    pub(super) fn phase_ended(&mut self, turn: &mut Turn<'_, W>) {
+        match self.phase {
+            Phase::Ask | Phase::Probe => self.halt_all(turn),
+            Phase::Halting => self.election_point(turn),
+            Phase::Announce | Phase::Reorg | Phase::Distribute => self.attempt_failed(turn),
+            Phase::Check => self.check_ended(turn),
+            Phase::Idle => {}
+        }
+    }
+
+    pub(super) fn repeat(&mut self, turn: &mut Turn<'_, W>) {
+        if turn.node.call.awaited().is_empty() {
+            return;
+        }
+        self.send_request(turn);
+        if self.phase == Phase::Halting {
+            self.arm_halt_repeat(turn);
+        } else {
+            turn.arm_repeat();
+        }
+    }
+
+    /// The request of the current phase, to those who have not answered it.
+    fn send_request(&mut self, turn: &mut Turn<'_, W>) {
+        let state = &turn.node.state;
+        let message = match self.phase {
+            Phase::Ask | Phase::Probe => {
+                Message::AreYouThere { group: state.group, status: state.status }
+            }
+            Phase::Halting => {
+                let Some(group) = state.halted_by else { return };
+                let elapsed = turn.now.since(self.round_began);
+                let window = turn.node.config.timing.halt_window();
+                let binding = elapsed == Duration::ZERO || elapsed <= window;
+                Message::Halt { group, binding }
+            }
+            Phase::Announce | Phase::Distribute | Phase::Check => {
+                let Some(group) = state.group else { return };
+                match self.phase {
+                    Phase::Announce => Message::NewCoordinator { group },
+                    Phase::Check => Message::AreYouNormal { group },
+                    _ => {
+                        turn.send_ready(group, None);
+                        return;
+                    }
+                }
+            }
+            Phase::Idle | Phase::Reorg => return,
+        };
+        turn.broadcast_round(message);
+    }
+
+    /// A reply to the open round.
+    pub fn reply(
+        &mut self,
+        turn: &mut Turn<'_, W>,
+        from: NodeId,
+        standing: Standing,
+        message: Message<'_, W>,
+    ) -> Result<(), Reject> {
+        let awaited = standing == Standing::Awaited;
+        let errata = turn.node.config.errata;
+        match (self.phase, message) {
+            // B3: the first answer ends the round.
+            (Phase::Ask, Message::AytAns { .. }) if awaited => self.wait(turn),
+            (Phase::Probe, Message::AytAns { .. }) if awaited => {
+                if turn.node.state.coordinator == Some(from) {
+                    self.suspicion_was_wrong(turn, from);
+                } else {
+                    self.wait(turn);
+                }
+            }
+            // B6: no early end, see B7.
+            (Phase::Halting, Message::HaltAck) if awaited => {
+                turn.node.state.up.insert(from);
+                self.strangers.remove(from);
+                if errata.has(Erratum::E7) && turn.node.call.is_complete(errata) {
+                    self.election_point(turn);
+                }
+            }
+            // A node that was halted but whose acknowledgement was lost joins here.
+            (Phase::Announce, Message::NcAck { accepted: true }) => {
+                turn.node.state.up.insert(from);
+                self.strangers.remove(from);
+                if turn.node.call.is_complete(errata) {
+                    self.reorganize(turn);
+                }
+            }
+            (Phase::Distribute, Message::ReadyAck { accepted: true }) if awaited => {
+                self.finish_if_complete(turn);
+            }
+            (Phase::Announce, Message::NcAck { .. })
+            | (Phase::Distribute, Message::ReadyAck { .. })
+                if awaited =>
+            {
+                self.attempt_failed(turn);
+            }
+            (Phase::Check, Message::AynAns { normal }) if awaited => {
+                if !normal || !turn.node.state.up.contains(from) {
+                    self.provoked(turn, from);
+                }
+                if self.phase == Phase::Check && turn.node.call.is_complete(errata) {
+                    self.check_ended(turn);
+                }
+            }
+            _ => return Err(Reject::NotAwaited),
+        }
+        Ok(())
+    }
+
+    /// A state vector is durable: the coordinator's own, or the one that a Ready waits for.
+    pub fn saved(&mut self, turn: &mut Turn<'_, W>, ticket: Ticket) {
+        if self.own_save == Some(ticket) {
+            self.own_save = None;
+            self.finish_if_complete(turn);
+        }
+        if let Some(ready) = self.ready.take_if(|ready| ready.ticket == ticket) {
+            self.accept_ready(turn, &ready.request, ready.group);
+        }
+    }
+}

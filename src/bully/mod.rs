@@ -1,0 +1,210 @@
+//! Bully: the paper's Appendix I, with parallel rounds.
+//!
+//! The functions carry the names of the paper's procedures; the numbers B1 to B17 are those of the
+//! transition table of PROTOCOLS section 1. Where a round names nodes, it is one broadcast.
+//!
+//! - `mod.rs`: Recovery, Timeout, and what a node does while it waits.
+//! - `election.rs`: the procedure Election, seen from the node that runs it, and Check.
+//! - `monitor.rs`: the answers to other nodes' calls.
+//!
+//! Invariants:
+//! - The Halt round lasts its whole T, whoever has answered (B7). Ending it early elects two.
+//! - Only a `binding` Halt halts a node for the first time, and none is sent later than T minus the
+//!   least T into the round, so that at its end everything that a halted node had sent has arrived.
+//! - A definition is computed once per election number.
+
+mod election;
+mod monitor;
+
+use crate::budget::Budget;
+use crate::effects::{Note, Ticket};
+use crate::errata::Erratum;
+use crate::id::{GroupId, NodeId, NodeSet, PerNode};
+use crate::state::Status;
+use crate::station::{Request, Turn};
+use crate::time::Instant;
+use crate::timers::Timer;
+use crate::wire::Message;
+
+/// What the node is in the middle of. One thing at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Idle,
+    /// Election: is a higher node there?
+    Ask,
+    /// Election: halt all lower nodes.
+    Halting,
+    /// Election: I am the coordinator.
+    Announce,
+    /// The application shares out the work.
+    Reorg,
+    /// Here is the definition.
+    Distribute,
+    /// Check: are all of you Normal?
+    Check,
+    /// Timeout: is the coordinator there, or any higher node?
+    Probe,
+}
+
+/// A Ready that this node has accepted and that is being made durable.
+#[derive(Debug, Clone, Copy)]
+struct AcceptedReady {
+    ticket: Ticket,
+    request: Request,
+    group: GroupId,
+}
+
+#[derive(Debug)]
+pub struct Bully<const W: usize> {
+    phase: Phase,
+    /// When the current round began.
+    round_began: Instant,
+    /// How many Checks each member has not answered in a row.
+    silent_checks: PerNode<u8, W>,
+    /// Nodes that showed during an election that they are no part of it.
+    strangers: NodeSet<W>,
+    provocations: Budget,
+    /// The coordinator's own save of the group that it distributes.
+    own_save: Option<Ticket>,
+    ready: Option<AcceptedReady>,
+    /// Until then, Beats of a foreign coordinator cause no probe.
+    foreign_beats_until: Instant,
+}
+
+impl<const W: usize> Bully<W> {
+    pub fn new() -> Self {
+        Self {
+            phase: Phase::Idle,
+            round_began: Instant(0),
+            silent_checks: PerNode::all(0),
+            strangers: NodeSet::EMPTY,
+            provocations: Budget::FULL,
+            own_save: None,
+            ready: None,
+            foreign_beats_until: Instant(0),
+        }
+    }
+
+    /// B1: the node has woken and its boot epoch is durable.
+    pub fn recovery(&mut self, turn: &mut Turn<'_, W>) {
+        turn.set_timer(Timer::Check, turn.node.config.timing.check);
+        self.election(turn);
+    }
+
+    pub fn timer(&mut self, turn: &mut Turn<'_, W>, timer: Timer) {
+        match timer {
+            Timer::Phase => self.phase_ended(turn),
+            Timer::Repeat => self.repeat(turn),
+            Timer::Quiet => self.timeout(turn),
+            Timer::Check => self.check(turn),
+            Timer::Beat => self.beat(turn),
+            Timer::Answer | Timer::Limit => {}
+        }
+    }
+
+    /// The paper's Timeout: the coordinator has been silent for too long, or nobody has taken over.
+    fn timeout(&mut self, turn: &mut Turn<'_, W>) {
+        if self.phase != Phase::Idle {
+            return;
+        }
+        match (turn.status(), turn.node.state.coordinator) {
+            // B14
+            (Status::Down | Status::Election, _) | (_, None) => self.election(turn),
+            // B15: the coordinator is a higher node, so asking all higher ones asks it too.
+            (_, Some(coordinator)) if coordinator != turn.me() => {
+                turn.note(Note::Suspected(coordinator));
+                turn.node.counters.suspicions += 1;
+                self.ask(turn, Phase::Probe);
+            }
+            // B16: the announcement failed and the higher node that answered is gone again.
+            (Status::Reorganization, _) => {
+                if turn.node.config.errata.has(Erratum::E3) {
+                    self.wait(turn);
+                } else {
+                    self.election(turn);
+                }
+            }
+            (Status::Normal, _) => {}
+        }
+    }
+
+    /// Back to Idle; unless this node coordinates, it waits for a sign of life.
+    fn wait(&mut self, turn: &mut Turn<'_, W>) {
+        self.phase = Phase::Idle;
+        turn.close_round();
+        self.arm_quiet(turn);
+    }
+
+    /// Suspicion is staggered by rank, so that one node probes and the others hear it do so.
+    fn arm_quiet(&mut self, turn: &mut Turn<'_, W>) {
+        let node = &turn.node;
+        let timing = &node.config.timing;
+        let stagger = |above: NodeSet<W>| timing.stagger.times(above.len() as u64);
+        let span = match (node.state.status, node.state.coordinator) {
+            (Status::Normal, Some(coordinator)) if coordinator == node.config.id => {
+                turn.cancel(Timer::Quiet);
+                return;
+            }
+            (Status::Normal | Status::Reorganization, Some(coordinator)) => {
+                let higher = node.state.up.intersection(node.config.higher());
+                timing.quiet + stagger(higher.without(coordinator))
+            }
+            // Whoever halted this node needs one T before it announces itself.
+            _ => {
+                let mut higher = node.seen.intersection(node.config.higher());
+                if let Some(halter) = node.state.halted_by {
+                    higher.remove(halter.coordinator);
+                }
+                timing.t.times(2) + stagger(higher)
+            }
+        };
+        turn.set_timer(Timer::Quiet, span);
+    }
+
+    /// A sign of life of the coordinator, or of the node that is about to be.
+    fn heard(&mut self, turn: &mut Turn<'_, W>, from: NodeId) {
+        match self.phase {
+            Phase::Probe if turn.node.state.coordinator == Some(from) => {
+                self.suspicion_was_wrong(turn, from);
+            }
+            Phase::Idle => self.arm_quiet(turn),
+            _ => {}
+        }
+    }
+
+    fn suspicion_was_wrong(&mut self, turn: &mut Turn<'_, W>, coordinator: NodeId) {
+        turn.note(Note::SuspicionWrong(coordinator));
+        turn.node.counters.suspicions_wrong += 1;
+        self.wait(turn);
+    }
+
+    /// A higher node is at work: leave it to that node for two T.
+    fn defer(&mut self, turn: &mut Turn<'_, W>) {
+        if matches!(self.phase, Phase::Ask | Phase::Probe) {
+            self.wait(turn);
+        }
+        if self.phase == Phase::Idle {
+            let earliest = turn.now + turn.node.config.timing.t.times(2);
+            if turn.node.timers.deadline(Timer::Quiet).is_some_and(|quiet| quiet < earliest) {
+                turn.node.timers.set(Timer::Quiet, earliest);
+            }
+        }
+    }
+
+    fn beat(&mut self, turn: &mut Turn<'_, W>) {
+        let state = &turn.node.state;
+        let coordinates = matches!(state.status, Status::Reorganization | Status::Normal);
+        if let (true, true, Some(group)) =
+            (coordinates, turn.node.is_coordinator(), turn.node.state.group)
+        {
+            turn.announce(Message::Beat { group });
+            turn.set_timer(Timer::Beat, turn.node.config.timing.beat);
+        }
+    }
+}
+
+impl<const W: usize> Default for Bully<W> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

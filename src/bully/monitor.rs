@@ -1,0 +1,221 @@
+//! The answers to other nodes' calls: the paper's AreYouThere, AreYouNormal, Halt, NewCoordinator
+//! and Ready.
+
+use super::{AcceptedReady, Bully, Phase};
+use crate::effects::Note;
+use crate::errata::Erratum;
+use crate::id::{GroupId, NodeId, NodeSet};
+use crate::state::{Definition, Status};
+use crate::station::{Request, Saving, Turn};
+use crate::wire::{Message, Reject};
+
+impl<const W: usize> Bully<W> {
+    pub fn request(
+        &mut self,
+        turn: &mut Turn<'_, W>,
+        request: &Request,
+        message: Message<'_, W>,
+    ) -> Result<(), Reject> {
+        match message {
+            Message::AreYouThere { group, status } => {
+                self.are_you_there(turn, request, group, status);
+            }
+            Message::AreYouNormal { group } => self.are_you_normal(turn, request, group),
+            Message::Halt { group, binding } if group.coordinator == request.from => {
+                return self.halt(turn, request, group, binding);
+            }
+            Message::NewCoordinator { group } if group.coordinator == request.from => {
+                self.new_coordinator(turn, request, group);
+            }
+            Message::Ready { group, up, definition } if group.coordinator == request.from => {
+                self.ready(turn, request, group, up, definition);
+            }
+            Message::Beat { group } if group.coordinator == request.from => {
+                self.beat_heard(turn, request.from, group);
+            }
+            Message::Halt { .. }
+            | Message::NewCoordinator { .. }
+            | Message::Ready { .. }
+            | Message::Beat { .. } => return Err(Reject::Field),
+            _ => return Err(Reject::WrongAlgorithm),
+        }
+        Ok(())
+    }
+
+    fn are_you_there(
+        &mut self,
+        turn: &mut Turn<'_, W>,
+        request: &Request,
+        group: Option<GroupId>,
+        status: Status,
+    ) {
+        turn.answer(request, Message::AytAns { yes: true });
+        if turn.node.config.outranks(request.from, turn.me()) {
+            // A higher node is alive and on the case.
+            if !turn.node.is_coordinator() {
+                self.defer(turn);
+            }
+            return;
+        }
+        // A lower node that asks is either a member that misses its coordinator, or no member.
+        let state = &turn.node.state;
+        let belongs = match self.phase {
+            Phase::Halting => state.up.contains(request.from),
+            Phase::Announce | Phase::Reorg | Phase::Distribute => {
+                state.up.contains(request.from) && status != Status::Down
+            }
+            _ => {
+                let same = status == Status::Normal && group == state.group;
+                state.up.contains(request.from) && same
+            }
+        };
+        if !belongs && (turn.node.is_coordinator() || self.phase == Phase::Halting) {
+            self.provoked(turn, request.from);
+        }
+    }
+
+    fn are_you_normal(&mut self, turn: &mut Turn<'_, W>, request: &Request, group: GroupId) {
+        let mine = turn.node.state.group == Some(group);
+        let normal = mine && turn.status() == Status::Normal;
+        turn.answer(request, Message::AynAns { normal });
+        self.claim_heard(turn, request.from, mine);
+    }
+
+    fn beat_heard(&mut self, turn: &mut Turn<'_, W>, from: NodeId, group: GroupId) {
+        let state = &turn.node.state;
+        // A node that was halted and missed NewCoordinator also hears it from its halter.
+        let mine = state.group == Some(group) || state.halted_by == Some(group);
+        self.claim_heard(turn, from, mine);
+    }
+
+    /// Somebody says that it is the coordinator of a group.
+    fn claim_heard(&mut self, turn: &mut Turn<'_, W>, from: NodeId, mine: bool) {
+        if mine {
+            self.heard(turn, from);
+        } else if turn.node.config.outranks(turn.me(), from) {
+            // A lower node coordinates: the two of us must not both go on.
+            self.provoked(turn, from);
+        } else if self.phase == Phase::Idle
+            && !turn.node.is_coordinator()
+            && turn.now >= self.foreign_beats_until
+        {
+            // A higher node coordinates a group without this one: let it know.
+            let timing = &turn.node.config.timing;
+            self.foreign_beats_until = turn.now + timing.t.times(4);
+            self.timeout(turn);
+        }
+    }
+
+    /// B5
+    fn halt(
+        &mut self,
+        turn: &mut Turn<'_, W>,
+        request: &Request,
+        group: GroupId,
+        binding: bool,
+    ) -> Result<(), Reject> {
+        if turn.node.config.outranks(turn.me(), request.from) {
+            turn.note(Note::HaltFromBelow(request.from));
+            self.provoked(turn, request.from);
+            return Err(Reject::HaltFromBelow);
+        }
+        let state = &turn.node.state;
+        let known = state.halted_by.filter(|halter| halter.coordinator == request.from);
+        if known == Some(group) {
+            // Acknowledged already, perhaps in vain. Not if the election has moved on.
+            if state.status == Status::Election {
+                turn.answer(request, Message::HaltAck);
+                self.heard(turn, request.from);
+            }
+            return Ok(());
+        }
+        if !binding || known.is_some_and(|halter| group.number < halter.number) {
+            return Err(Reject::NotAwaited);
+        }
+        turn.stop_application();
+        let state = &mut turn.node.state;
+        state.status = Status::Election;
+        state.halted_by = Some(group);
+        state.coordinator = None;
+        state.group = None;
+        state.up = NodeSet::EMPTY;
+        self.ready = None;
+        self.own_save = None;
+        turn.answer(request, Message::HaltAck);
+        self.wait(turn);
+        Ok(())
+    }
+
+    /// B8
+    fn new_coordinator(&mut self, turn: &mut Turn<'_, W>, request: &Request, group: GroupId) {
+        let state = &mut turn.node.state;
+        let mut accepted = state.group == Some(group);
+        if state.status == Status::Election && state.halted_by == Some(group) {
+            state.coordinator = Some(request.from);
+            state.status = Status::Reorganization;
+            state.group = Some(group);
+            accepted = true;
+        }
+        if accepted {
+            // Also if it is not named: the coordinator may have missed its HaltAck.
+            turn.answer(&Request { named: true, ..*request }, Message::NcAck { accepted });
+            self.heard(turn, request.from);
+        } else {
+            let accepted = turn.node.config.errata.has(Erratum::E5);
+            turn.answer(request, Message::NcAck { accepted });
+        }
+    }
+
+    /// B11: the definition is made durable, then the node is Normal and says so.
+    fn ready(
+        &mut self,
+        turn: &mut Turn<'_, W>,
+        request: &Request,
+        group: GroupId,
+        up: NodeSet<W>,
+        definition: &[u8],
+    ) {
+        let me = turn.me();
+        if turn.node.state.group != Some(group) || !up.contains(me) {
+            let accepted = turn.node.config.errata.has(Erratum::E5);
+            turn.answer(request, Message::ReadyAck { accepted });
+            if turn.node.state.group == Some(group) {
+                // It joined too late for this definition: ask, so that the coordinator knows.
+                self.timeout(turn);
+            }
+            return;
+        }
+        match turn.status() {
+            Status::Normal => turn.answer(request, Message::ReadyAck { accepted: true }),
+            Status::Reorganization if self.ready.is_none() => {
+                let Some(definition) = Definition::new(definition) else { return };
+                turn.node.state.definition = Some(definition);
+                turn.node.state.up = up.with(request.from).without(me);
+                match turn.save() {
+                    Saving::Later(ticket) => {
+                        self.ready = Some(AcceptedReady { ticket, request: *request, group });
+                    }
+                    Saving::BeforeAllElse => self.accept_ready(turn, request, group),
+                }
+            }
+            _ => {}
+        }
+        self.heard(turn, request.from);
+    }
+
+    /// The state vector with the definition is durable.
+    pub(super) fn accept_ready(
+        &mut self,
+        turn: &mut Turn<'_, W>,
+        request: &Request,
+        group: GroupId,
+    ) {
+        if turn.status() != Status::Reorganization || turn.node.state.group != Some(group) {
+            return;
+        }
+        turn.node.state.status = Status::Normal;
+        turn.start_application();
+        turn.answer_after_save(request, Message::ReadyAck { accepted: true });
+        self.heard(turn, request.from);
+    }
+}

@@ -1,0 +1,151 @@
+//! The numbered call facility: rounds of requests, and replies that belong to them.
+//!
+//! The paper's `CALL ..., ONTIMEOUT(T)` to one node after another becomes one round to a set of
+//! nodes. A round has a number; a reply counts only if it echoes the boot epoch and the number of
+//! the round that is open, and only from a node that is still awaited. Replies are collected in sets:
+//! a duplicate changes nothing.
+
+use crate::errata::{Errata, Erratum};
+use crate::id::{NodeId, NodeSet};
+use crate::wire::Reject;
+
+/// How a reply relates to the open round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// From a node that was awaited; now it is not any more.
+    Awaited,
+    /// It answers this round, but its sender was not awaited. (A broadcast is heard by all.)
+    Extra,
+}
+
+/// The one round that a node can have open.
+#[derive(Debug, Clone, Default)]
+pub struct Call<const W: usize> {
+    last_number: u32,
+    round: u32,
+    open: bool,
+    awaited: NodeSet<W>,
+    answered: NodeSet<W>,
+    /// Only looked at with erratum E8 put back.
+    answers_counted: usize,
+}
+
+impl<const W: usize> Call<W> {
+    /// The number of the current or latest round.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.round
+    }
+
+    /// A number for a datagram outside any round; `None` when all are used up.
+    pub fn take_number(&mut self) -> Option<u32> {
+        self.last_number = self.last_number.checked_add(1)?;
+        Some(self.last_number)
+    }
+
+    /// Opens a round; the one before is closed. `None` when all numbers are used up.
+    pub fn open(&mut self, awaited: NodeSet<W>) -> Option<u32> {
+        let round = self.take_number()?;
+        *self = Self {
+            last_number: round,
+            round,
+            open: true,
+            awaited,
+            answered: NodeSet::EMPTY,
+            answers_counted: 0,
+        };
+        Some(round)
+    }
+
+    /// Replies are void from now on.
+    pub fn close(&mut self) {
+        self.open = false;
+        self.awaited = NodeSet::EMPTY;
+    }
+
+    /// Judges a reply, and notes it if its sender was awaited.
+    pub fn reply(
+        &mut self,
+        from: NodeId,
+        answers: (u32, u32),
+        own_boot: u32,
+        errata: Errata,
+    ) -> Result<Standing, Reject> {
+        let matches = answers == (own_boot, self.round) || errata.has(Erratum::E6);
+        if !self.open || !matches {
+            return Err(Reject::NotAwaited);
+        }
+        self.answers_counted += 1;
+        if self.answered.contains(from) {
+            return if errata.has(Erratum::E8) {
+                Ok(Standing::Awaited)
+            } else {
+                Err(Reject::NotAwaited)
+            };
+        }
+        if !self.awaited.contains(from) {
+            return Ok(Standing::Extra);
+        }
+        self.note(from);
+        Ok(Standing::Awaited)
+    }
+
+    /// Notes an answer that came by another way than a reply (an Accept answers an Invitation).
+    pub fn note(&mut self, from: NodeId) {
+        self.awaited.remove(from);
+        self.answered.insert(from);
+    }
+
+    #[must_use]
+    pub fn awaited(&self) -> &NodeSet<W> {
+        &self.awaited
+    }
+
+    #[must_use]
+    pub fn answered(&self) -> &NodeSet<W> {
+        &self.answered
+    }
+
+    /// Whether nobody is awaited any more.
+    #[must_use]
+    pub fn is_complete(&self, errata: Errata) -> bool {
+        if errata.has(Erratum::E8) {
+            return self.answers_counted >= self.answered.union(&self.awaited).len();
+        }
+        self.awaited.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(n: u8) -> NodeId {
+        NodeId::new(n).unwrap()
+    }
+
+    #[test]
+    fn replies_count_once_and_only_for_the_open_round() {
+        let errata = Errata::default();
+        let mut call = Call::<1>::default();
+        let number = call.open([1, 2].map(id).into_iter().collect()).unwrap();
+        assert_eq!(call.reply(id(1), (7, number), 7, errata), Ok(Standing::Awaited));
+        assert_eq!(call.reply(id(1), (7, number), 7, errata), Err(Reject::NotAwaited));
+        assert_eq!(call.reply(id(2), (6, number), 7, errata), Err(Reject::NotAwaited));
+        assert_eq!(call.reply(id(2), (7, number + 1), 7, errata), Err(Reject::NotAwaited));
+        assert_eq!(call.reply(id(3), (7, number), 7, errata), Ok(Standing::Extra));
+        assert!(!call.is_complete(errata));
+        assert_eq!(call.reply(id(2), (7, number), 7, errata), Ok(Standing::Awaited));
+        assert!(call.is_complete(errata));
+        call.close();
+        assert_eq!(call.reply(id(3), (7, number), 7, errata), Err(Reject::NotAwaited));
+        assert_eq!(call.open(NodeSet::EMPTY), Some(number + 1));
+    }
+
+    #[test]
+    fn numbers_end_instead_of_wrapping() {
+        let mut call = Call::<1> { last_number: u32::MAX - 1, ..Call::default() };
+        assert_eq!(call.take_number(), Some(u32::MAX));
+        assert_eq!(call.open(NodeSet::EMPTY), None);
+    }
+}

@@ -1,0 +1,274 @@
+//! Who is who: node ids, sets of nodes, group numbers.
+//!
+//! A set is a fixed bitset of `W` words of 64 bits: `W = 1` serves the 64 nodes of a firmware,
+//! `W = 4` the 255 of a host build. Everything that is kept per node is a [`PerNode`] of the same
+//! shape, so that one const parameter sizes a whole node and nothing can run over.
+
+use core::num::NonZeroU8;
+
+/// The id of a node, 1..=255, unique in the provisioned member table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(NonZeroU8);
+
+impl NodeId {
+    /// `None` for 0, which names nobody.
+    pub const fn new(id: u8) -> Option<Self> {
+        match NonZeroU8::new(id) {
+            Some(id) => Some(Self(id)),
+            None => None,
+        }
+    }
+
+    pub const fn get(self) -> u8 {
+        self.0.get()
+    }
+
+    const fn word(self) -> usize {
+        (self.get() as usize - 1) / 64
+    }
+
+    const fn bit(self) -> usize {
+        (self.get() as usize - 1) % 64
+    }
+}
+
+impl core::fmt::Display for NodeId {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The number of a group (Invitation) or of an election (Bully): GM's pair of the coordinator that
+/// made it and a counter that it never uses twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GroupId {
+    pub coordinator: NodeId,
+    /// Boot epoch in the upper 32 bits, a sequence number within that boot in the lower.
+    pub number: u64,
+}
+
+/// A set of nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct NodeSet<const W: usize>([u64; W]);
+
+impl<const W: usize> Default for NodeSet<W> {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
+impl<const W: usize> NodeSet<W> {
+    pub const EMPTY: Self = Self([0; W]);
+    /// The highest id that fits.
+    pub const CAPACITY: usize = {
+        assert!(W >= 1 && W <= 4, "a node set has one to four words");
+        if W == 4 { 255 } else { 64 * W }
+    };
+    /// The most bytes that a set takes in a datagram, its length byte not counted.
+    pub const BYTES_MAX: usize = Self::CAPACITY.div_ceil(8);
+
+    pub const fn fits(id: NodeId) -> bool {
+        id.get() as usize <= Self::CAPACITY
+    }
+
+    pub fn only(id: NodeId) -> Self {
+        let mut set = Self::EMPTY;
+        set.insert(id);
+        set
+    }
+
+    /// Ids above the capacity are ignored; the codec and the configuration refuse them before.
+    pub fn insert(&mut self, id: NodeId) {
+        if let Some(word) = self.0.get_mut(id.word()) {
+            *word |= 1 << id.bit();
+        }
+    }
+
+    pub fn remove(&mut self, id: NodeId) {
+        if let Some(word) = self.0.get_mut(id.word()) {
+            *word &= !(1 << id.bit());
+        }
+    }
+
+    #[must_use]
+    pub fn contains(&self, id: NodeId) -> bool {
+        self.0.get(id.word()).is_some_and(|word| word & (1 << id.bit()) != 0)
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(|word| *word == 0)
+    }
+
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    #[must_use]
+    pub fn with(mut self, id: NodeId) -> Self {
+        self.insert(id);
+        self
+    }
+
+    #[must_use]
+    pub fn without(mut self, id: NodeId) -> Self {
+        self.remove(id);
+        self
+    }
+
+    #[must_use]
+    pub fn union(mut self, other: &Self) -> Self {
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            *mine |= theirs;
+        }
+        self
+    }
+
+    #[must_use]
+    pub fn intersection(mut self, other: &Self) -> Self {
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            *mine &= theirs;
+        }
+        self
+    }
+
+    #[must_use]
+    pub fn difference(mut self, other: &Self) -> Self {
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            *mine &= !theirs;
+        }
+        self
+    }
+
+    #[must_use]
+    pub fn is_subset(&self, other: &Self) -> bool {
+        self.difference(other).is_empty()
+    }
+
+    /// How many members of the set have an id below `id`: a cheap order for spreading answers.
+    #[must_use]
+    pub fn rank_by_id(&self, id: NodeId) -> usize {
+        let below = self.0.iter().take(id.word()).map(|word| word.count_ones() as usize);
+        let here = self.0.get(id.word()).map_or(0, |word| word & ((1 << id.bit()) - 1));
+        below.sum::<usize>() + here.count_ones() as usize
+    }
+
+    /// The members in ascending order of their ids.
+    pub fn iter(&self) -> impl Iterator<Item = NodeId> + use<W> {
+        let words = self.0;
+        let mut word_index = 0;
+        let mut rest = words.first().copied().unwrap_or(0);
+        core::iter::from_fn(move || {
+            while rest == 0 {
+                word_index += 1;
+                rest = *words.get(word_index)?;
+            }
+            let bit = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            u8::try_from(word_index * 64 + bit + 1).ok().and_then(NodeId::new)
+        })
+    }
+
+    /// The set as bytes, the lowest ids first.
+    pub(crate) fn byte(&self, index: usize) -> u8 {
+        let word = self.0.get(index / 8).copied().unwrap_or(0);
+        (word >> (8 * (index % 8))) as u8
+    }
+
+    /// `false` if a bit lies beyond the capacity.
+    pub(crate) fn set_byte(&mut self, index: usize, value: u8) -> bool {
+        if index == 31 && value & 0x80 != 0 {
+            return false; // id 256 does not exist
+        }
+        match self.0.get_mut(index / 8) {
+            Some(word) => {
+                *word |= u64::from(value) << (8 * (index % 8));
+                true
+            }
+            None => value == 0,
+        }
+    }
+
+    /// Bytes up to the last one that is not zero: the canonical length in a datagram.
+    pub(crate) fn byte_len(&self) -> usize {
+        self.0
+            .iter()
+            .rposition(|word| *word != 0)
+            .map_or(0, |index| index * 8 + 8 - self.0[index].leading_zeros() as usize / 8)
+    }
+}
+
+impl<const W: usize> FromIterator<NodeId> for NodeSet<W> {
+    fn from_iter<I: IntoIterator<Item = NodeId>>(ids: I) -> Self {
+        let mut set = Self::EMPTY;
+        for id in ids {
+            set.insert(id);
+        }
+        set
+    }
+}
+
+/// One value per node.
+#[derive(Debug, Clone)]
+pub struct PerNode<T, const W: usize>([[T; 64]; W]);
+
+impl<T: Copy, const W: usize> PerNode<T, W> {
+    pub const fn all(value: T) -> Self {
+        Self([[value; 64]; W])
+    }
+}
+
+impl<T, const W: usize> core::ops::Index<NodeId> for PerNode<T, W> {
+    type Output = T;
+    /// Ids come from the codec or the configuration, which both refuse ids above the capacity.
+    fn index(&self, id: NodeId) -> &T {
+        &self.0[id.word()][id.bit()]
+    }
+}
+
+impl<T, const W: usize> core::ops::IndexMut<NodeId> for PerNode<T, W> {
+    fn index_mut(&mut self, id: NodeId) -> &mut T {
+        &mut self.0[id.word()][id.bit()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::vec::Vec;
+
+    fn id(n: u8) -> NodeId {
+        NodeId::new(n).unwrap()
+    }
+
+    #[test]
+    fn a_set_lists_what_was_put_in() {
+        let ids = [1, 2, 63, 64, 65, 128, 129, 255].map(id);
+        let set: NodeSet<4> = ids.into_iter().collect();
+        assert_eq!(set.iter().collect::<Vec<_>>(), ids);
+        assert_eq!(set.len(), ids.len());
+        assert_eq!(set.rank_by_id(id(65)), 4);
+        assert!(!set.without(id(64)).contains(id(64)));
+        assert_eq!(NodeSet::<4>::EMPTY.iter().count(), 0);
+    }
+
+    #[test]
+    fn canonical_length_covers_the_highest_member() {
+        assert_eq!(NodeSet::<4>::EMPTY.byte_len(), 0);
+        for n in 1..=255 {
+            let set = NodeSet::<4>::only(id(n));
+            assert_eq!(set.byte_len(), (n as usize - 1) / 8 + 1);
+            assert_ne!(set.byte(set.byte_len() - 1), 0);
+        }
+    }
+
+    #[test]
+    fn ids_beyond_the_capacity_do_not_fit() {
+        assert!(NodeSet::<1>::fits(id(64)));
+        assert!(!NodeSet::<1>::fits(id(65)));
+        assert!(!NodeSet::<1>::EMPTY.set_byte(8, 1));
+        assert!(!NodeSet::<4>::EMPTY.set_byte(31, 0x80));
+    }
+}

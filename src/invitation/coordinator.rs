@@ -1,0 +1,394 @@
+//! The coordinator's side: Check, Merge, and the distribution of a definition.
+
+use super::{Invitation, Other, Phase};
+use crate::call::Standing;
+use crate::effects::{Effect, Note, Ticket};
+use crate::errata::Erratum;
+use crate::id::{GroupId, NodeId, NodeSet};
+use crate::state::{Definition, Status};
+use crate::station::{Saving, Turn};
+use crate::timers::Timer;
+use crate::wire::{Invitees, Message, Reject};
+
+/// Entries of an Invitation are collected here; what does not fit goes into a second datagram.
+const INVITEES_ROOM: usize = 1400;
+
+impl<const W: usize> Invitation<W> {
+    /// I2, every P: ask everybody, which is also the roll call of one's own members (I21).
+    pub(super) fn check_due(&mut self, turn: &mut Turn<'_, W>) {
+        turn.set_timer(Timer::Check, turn.node.config.timing.check);
+        if self.phase == Phase::Idle {
+            self.check(turn, true);
+        }
+    }
+
+    /// I2
+    fn check(&mut self, turn: &mut Turn<'_, W>, roll_call: bool) {
+        let others = turn.node.config.others();
+        if turn.status() != Status::Normal || !turn.node.is_coordinator() || others.is_empty() {
+            return;
+        }
+        self.phase = Phase::Check;
+        self.roll_call = roll_call;
+        self.others = NodeSet::EMPTY;
+        let asked = if roll_call { others } else { others.difference(&turn.node.state.up) };
+        turn.open_round(asked, turn.node.config.timing.t);
+        self.send_request(turn);
+    }
+
+    /// A Beat of another group: the highest coordinator in reach should not wait for its next Check.
+    pub(super) fn foreign_beat(&mut self, turn: &mut Turn<'_, W>, from: NodeId) {
+        if turn.status() != Status::Normal || !turn.node.is_coordinator() {
+            return;
+        }
+        if !self.rank_above(turn, from) {
+            self.higher_heard = Some(turn.now);
+            return;
+        }
+        let timing = &turn.node.config.timing;
+        let recent = timing.beat.times(2) + timing.tm;
+        let higher_near = self.higher_heard.is_some_and(|at| turn.now.since(at) < recent);
+        let free = matches!(self.phase, Phase::Idle | Phase::Defer);
+        if free && !higher_near && turn.now >= self.foreign_beats_until {
+            self.check(turn, false);
+        }
+    }
+
+    /// I5: all answers are in that will come.
+    fn check_ended(&mut self, turn: &mut Turn<'_, W>) {
+        let timing = turn.node.config.timing;
+        let (silent, answered) = (*turn.node.call.awaited(), *turn.node.call.answered());
+        self.phase = Phase::Idle;
+        turn.close_round();
+        if self.others.is_empty() {
+            if !self.roll_call {
+                // Heard but not hearing: do not ask again with every Beat.
+                self.foreign_beats_until = turn.now + timing.check;
+                return;
+            }
+            let gone = self.count_silent(turn, silent, answered);
+            if !gone.is_empty() {
+                // I21: re-form without the members that are gone.
+                let remaining = turn.node.state.up.difference(&gone);
+                self.merge(turn, remaining);
+            }
+            return;
+        }
+        let higher = self.others.intersection(turn.node.config.higher()).len() as u64;
+        if turn.node.config.errata.has(Erratum::E21) {
+            self.phase = Phase::Defer;
+            turn.set_timer(Timer::Phase, timing.check.times(2));
+        } else if higher == 0 {
+            self.merge(turn, turn.node.state.up);
+        } else {
+            self.phase = Phase::Defer;
+            turn.set_timer(Timer::Phase, timing.check.times(2).times(higher));
+        }
+    }
+
+    fn count_silent(
+        &mut self,
+        turn: &Turn<'_, W>,
+        silent: NodeSet<W>,
+        answered: NodeSet<W>,
+    ) -> NodeSet<W> {
+        let up = turn.node.state.up;
+        for member in up.intersection(&answered).iter() {
+            self.silent_checks[member] = 0;
+        }
+        let mut gone = NodeSet::EMPTY;
+        for member in up.intersection(&silent).iter() {
+            let checks = &mut self.silent_checks[member];
+            *checks = checks.saturating_add(1);
+            if *checks >= turn.node.config.timing.silent_checks_max {
+                gone.insert(member);
+            }
+        }
+        gone
+    }
+
+    /// I6: found a new group and invite `remaining`, the members of the group that this node is in
+    /// now, and all of `others` with the members that they named.
+    pub(super) fn merge(&mut self, turn: &mut Turn<'_, W>, remaining: NodeSet<W>) {
+        let me = turn.me();
+        let Some(old_group) = turn.node.state.group else { return };
+        let others = self.others;
+        self.stop(turn);
+        let group = turn.next_group();
+        turn.node.counters.elections += 1;
+        turn.note(Note::Election(group));
+        let mut invited = remaining.union(&others);
+        for other in others.iter() {
+            invited = invited.union(&self.other[other].up);
+        }
+        let invited = invited.without(me).intersection(turn.node.config.members());
+        self.old = Some((old_group, remaining));
+        let state = &mut turn.node.state;
+        state.group = Some(group);
+        state.coordinator = Some(me);
+        state.up = NodeSet::EMPTY;
+        state.status = Status::Election;
+        self.phase = Phase::Merge;
+        self.merge_began = turn.now;
+        turn.open_round(invited, turn.node.config.timing.accept);
+        if invited.is_empty() {
+            self.merge_ended(turn);
+        } else {
+            self.send_invitations(turn);
+        }
+    }
+
+    /// One entry for each group to leave that has somebody who has not accepted yet.
+    fn send_invitations(&mut self, turn: &mut Turn<'_, W>) {
+        let Some(group) = turn.node.state.group else { return };
+        let awaited = *turn.node.call.awaited();
+        let mut room = [0; INVITEES_ROOM];
+        let mut used = 0;
+        let own = self.old.into_iter();
+        let entries = self.others.iter().map(|other| {
+            let Other { number, up } = self.other[other];
+            (GroupId { coordinator: other, number }, up.with(other))
+        });
+        for (leave, members) in own.chain(entries) {
+            let invited = members.intersection(&awaited);
+            if invited.is_empty() {
+                continue;
+            }
+            match Invitees::push(&mut room, used, leave, &invited) {
+                Some(more) => used = more,
+                None => {
+                    let invitees = Invitees::written(&room[..used]);
+                    turn.broadcast_round(Message::Invitation { group, invitees });
+                    used = Invitees::push(&mut room, 0, leave, &invited).unwrap_or(0);
+                }
+            }
+        }
+        let invitees = Invitees::written(&room[..used]);
+        turn.broadcast_round(Message::Invitation { group, invitees });
+    }
+
+    /// I8: an Accept for the group of this node.
+    pub(super) fn accepted(
+        &mut self,
+        turn: &mut Turn<'_, W>,
+        from: NodeId,
+        group: GroupId,
+    ) -> bool {
+        if turn.node.state.group != Some(group) || !turn.node.is_coordinator() {
+            return false;
+        }
+        if self.phase == Phase::Merge && turn.status() == Status::Election {
+            turn.node.state.up.insert(from);
+            turn.node.call.note(from);
+            return true;
+        }
+        turn.node.state.up.contains(from)
+    }
+
+    /// Everybody who was invited is in: no need to wait out Tacc.
+    pub(super) fn end_merge_if_complete(&mut self, turn: &mut Turn<'_, W>) {
+        if self.phase == Phase::Merge && turn.node.call.awaited().is_empty() {
+            self.merge_ended(turn);
+        }
+    }
+
+    /// I11: the members are fixed; the application computes d, once.
+    fn merge_ended(&mut self, turn: &mut Turn<'_, W>) {
+        let Some(group) = turn.node.state.group else { return };
+        turn.close_round();
+        self.others = NodeSet::EMPTY;
+        self.old = None;
+        if turn.node.state.up.is_empty() {
+            self.alone(turn);
+            return;
+        }
+        turn.node.state.status = Status::Reorganization;
+        self.reorganize(turn, group);
+    }
+
+    fn reorganize(&mut self, turn: &mut Turn<'_, W>, group: GroupId) {
+        self.phase = Phase::Reorg;
+        turn.set_timer(Timer::Phase, turn.node.config.timing.reorganize);
+        let members = turn.node.state.up.with(turn.me());
+        turn.out.push(Effect::Reorganize { group, members });
+    }
+
+    /// I12
+    pub fn reorganized(&mut self, turn: &mut Turn<'_, W>, group: GroupId, definition: &[u8]) {
+        if self.phase != Phase::Reorg || turn.node.state.group != Some(group) {
+            return;
+        }
+        let Some(definition) = Definition::new(definition) else {
+            self.recovery(turn);
+            return;
+        };
+        turn.node.state.definition = Some(definition);
+        self.phase = Phase::Distribute;
+        turn.open_round(turn.node.state.up, turn.node.config.timing.distribute());
+        self.send_request(turn);
+        self.own_save = match turn.save() {
+            Saving::Later(ticket) => Some(ticket),
+            Saving::BeforeAllElse => None,
+        };
+    }
+
+    /// I14
+    fn finish_if_complete(&mut self, turn: &mut Turn<'_, W>) {
+        let complete = turn.node.call.is_complete(turn.node.config.errata);
+        if self.phase != Phase::Distribute || self.own_save.is_some() || !complete {
+            return;
+        }
+        self.phase = Phase::Idle;
+        turn.close_round();
+        turn.node.state.status = Status::Normal;
+        turn.start_application();
+        for member in turn.node.state.up.iter() {
+            self.silent_checks[member] = 0;
+        }
+        turn.set_timer(Timer::Check, turn.node.config.timing.check);
+        self.beat(turn);
+    }
+
+    /// I15: again, with those who did answer, under a new number.
+    fn distribution_failed(&mut self, turn: &mut Turn<'_, W>) {
+        let answered = turn.node.state.up.intersection(turn.node.call.answered());
+        if turn.node.config.errata.has(Erratum::E19) {
+            turn.node.state.up = answered;
+            turn.close_round();
+            if let Some(group) = turn.node.state.group {
+                self.reorganize(turn, group);
+            }
+            return;
+        }
+        self.others = NodeSet::EMPTY;
+        self.merge(turn, answered);
+    }
+
+    pub(super) fn phase_ended(&mut self, turn: &mut Turn<'_, W>) {
+        match self.phase {
+            Phase::Check => self.check_ended(turn),
+            // I6, end of Defer
+            Phase::Defer => self.merge(turn, turn.node.state.up),
+            Phase::Merge => {
+                let accept = turn.node.config.timing.accept;
+                let waited = turn.now.since(self.merge_began);
+                if turn.node.call.awaited().is_empty() || waited >= accept.times(2) {
+                    self.merge_ended(turn);
+                } else {
+                    // A lost datagram must not cost a member: as long again, with repeats.
+                    turn.set_timer(Timer::Phase, accept);
+                    turn.arm_repeat();
+                }
+            }
+            Phase::Distribute => self.distribution_failed(turn),
+            // I10: the inviter is gone. The application overran Tr.
+            Phase::Accepting | Phase::Reorg => self.recovery(turn),
+            Phase::Probe => self.coordinator_is_dead(turn),
+            Phase::Idle => {}
+        }
+    }
+
+    /// I19. The highest of the members that are left invites the others; they are all Normal in the
+    /// old group, and everybody knows who they are.
+    fn coordinator_is_dead(&mut self, turn: &mut Turn<'_, W>) {
+        let state = &turn.node.state;
+        match state.coordinator {
+            Some(dead) if state.status == Status::Normal => {
+                self.others = NodeSet::EMPTY;
+                let remaining = state.up.without(dead);
+                turn.node.seen.remove(dead);
+                self.merge(turn, remaining);
+            }
+            _ => self.recovery(turn),
+        }
+    }
+
+    pub(super) fn repeat(&mut self, turn: &mut Turn<'_, W>) {
+        if turn.node.call.awaited().is_empty() {
+            return;
+        }
+        self.send_request(turn);
+        turn.arm_repeat();
+    }
+
+    /// The request of the current phase, to those who have not answered it.
+    pub(super) fn send_request(&mut self, turn: &mut Turn<'_, W>) {
+        let Some(group) = turn.node.state.group else { return };
+        match self.phase {
+            Phase::Check => {
+                let roll_call = self.roll_call;
+                turn.broadcast_round(Message::AreYouCoordinator { group, roll_call });
+            }
+            Phase::Merge => self.send_invitations(turn),
+            Phase::Distribute => turn.send_ready(group, None),
+            Phase::Accepting => {
+                turn.send_round(group.coordinator, Message::Accept { group });
+                self.send_forward(turn, group);
+            }
+            Phase::Probe => {
+                let status = turn.node.state.status;
+                turn.broadcast_round(Message::AreYouThere { group: Some(group), status });
+            }
+            Phase::Idle | Phase::Defer | Phase::Reorg => {}
+        }
+    }
+
+    /// A reply to the open round.
+    pub fn reply(
+        &mut self,
+        turn: &mut Turn<'_, W>,
+        from: NodeId,
+        standing: Standing,
+        message: Message<'_, W>,
+    ) -> Result<(), Reject> {
+        if standing != Standing::Awaited {
+            return Err(Reject::NotAwaited);
+        }
+        match (self.phase, message) {
+            // I4
+            (Phase::Check, Message::AycAns { yes, group, up }) => {
+                if let (true, Some(group)) = (yes, group.filter(|g| g.coordinator == from)) {
+                    self.others.insert(from);
+                    self.other[from] = Other { number: group.number, up };
+                }
+                if turn.node.call.awaited().is_empty() {
+                    self.check_ended(turn);
+                }
+            }
+            (Phase::Distribute, Message::ReadyAns { ok: true }) => self.finish_if_complete(turn),
+            (Phase::Distribute, Message::ReadyAns { ok: false }) => {
+                turn.node.state.up.remove(from);
+                self.distribution_failed(turn);
+            }
+            // I9
+            (Phase::Accepting, Message::AcceptAns { ok }) => {
+                if ok {
+                    self.accept_confirmed(turn);
+                } else {
+                    self.recovery(turn);
+                }
+            }
+            // I18
+            (Phase::Probe, Message::AytAns { yes }) => {
+                if yes {
+                    self.suspicion_was_wrong(turn);
+                } else {
+                    self.recovery(turn);
+                }
+            }
+            _ => return Err(Reject::NotAwaited),
+        }
+        Ok(())
+    }
+
+    /// A state vector is durable: the coordinator's own, or the one that a Ready waits for.
+    pub fn saved(&mut self, turn: &mut Turn<'_, W>, ticket: Ticket) {
+        if self.own_save == Some(ticket) {
+            self.own_save = None;
+            self.finish_if_complete(turn);
+        }
+        if let Some(ready) = self.ready.take_if(|ready| ready.ticket == ticket) {
+            self.accept_ready(turn, &ready.request, ready.group);
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! The answers to other nodes' calls: the paper's AreYouCoordinator, AreYouThere, Invitation,
+//! Accept and Ready.
+
+use super::{AcceptedReady, Forward, Invitation, Phase};
+use crate::errata::Erratum;
+use crate::id::{GroupId, NodeId, NodeSet};
+use crate::state::{Definition, Status};
+use crate::station::{Request, Saving, Turn};
+use crate::timers::Timer;
+use crate::wire::{Invitees, Message, Reject};
+
+impl<const W: usize> Invitation<W> {
+    pub fn request(
+        &mut self,
+        turn: &mut Turn<'_, W>,
+        request: &Request,
+        message: Message<'_, W>,
+    ) -> Result<(), Reject> {
+        let from = request.from;
+        if turn.node.config.errata.has(Erratum::E11) && turn.node.state.coordinator == Some(from) {
+            self.heard(turn);
+        }
+        match message {
+            Message::AreYouCoordinator { group, roll_call } if group.coordinator == from => {
+                self.are_you_coordinator(turn, request, group, roll_call);
+            }
+            Message::AreYouThere { group, status } => {
+                self.are_you_there(turn, request, group, status);
+            }
+            Message::Invitation { group, invitees } => {
+                self.invitation(turn, request, group, invitees);
+            }
+            Message::Accept { group } => {
+                let ok = self.accepted(turn, from, group);
+                turn.answer(request, Message::AcceptAns { ok });
+                self.end_merge_if_complete(turn);
+            }
+            Message::Ready { group, up, definition } if group.coordinator == from => {
+                self.ready(turn, request, group, up, definition);
+            }
+            Message::Beat { group } if group.coordinator == from => {
+                self.beat_heard(turn, from, group);
+            }
+            Message::AreYouCoordinator { .. } | Message::Ready { .. } | Message::Beat { .. } => {
+                return Err(Reject::Field);
+            }
+            _ => return Err(Reject::WrongAlgorithm),
+        }
+        Ok(())
+    }
+
+    /// I3
+    fn are_you_coordinator(
+        &mut self,
+        turn: &mut Turn<'_, W>,
+        request: &Request,
+        group: GroupId,
+        roll_call: bool,
+    ) {
+        let state = &turn.node.state;
+        let yes = state.status == Status::Normal && turn.node.is_coordinator();
+        let (own_group, up) = (state.group, if yes { state.up } else { NodeSet::EMPTY });
+        if yes || roll_call {
+            turn.answer(request, Message::AycAns { yes, group: own_group, up });
+        }
+        if own_group == Some(group) {
+            self.heard(turn);
+        }
+    }
+
+    /// I17
+    fn are_you_there(
+        &mut self,
+        turn: &mut Turn<'_, W>,
+        request: &Request,
+        group: Option<GroupId>,
+        status: Status,
+    ) {
+        let state = &turn.node.state;
+        let same = group.is_some() && group == state.group;
+        if !request.named {
+            // A higher member of this group probes the coordinator.
+            if same && turn.node.config.outranks(request.from, turn.me()) {
+                self.defer_probe(turn);
+            }
+            return;
+        }
+        let yes = same && turn.node.is_coordinator() && state.up.contains(request.from);
+        match group {
+            Some(group)
+                if yes && status == Status::Reorganization && state.status == Status::Normal =>
+            {
+                turn.send_ready(group, Some(request.from));
+            }
+            _ => turn.answer(request, Message::AytAns { yes }),
+        }
+    }
+
+    fn beat_heard(&mut self, turn: &mut Turn<'_, W>, from: NodeId, group: GroupId) {
+        let state = &turn.node.state;
+        match state.group {
+            Some(mine) if mine == group => self.heard(turn),
+            // One's own coordinator has gone on to another group without this node.
+            Some(mine)
+                if state.coordinator == Some(from)
+                    && mine.coordinator == from
+                    && mine.number < group.number
+                    && state.status == Status::Normal
+                    && !turn.node.config.errata.has(Erratum::E11) =>
+            {
+                self.timeout(turn);
+            }
+            _ => self.foreign_beat(turn, from),
+        }
+    }
+
+    /// I7: only a node that is Normal in the group that it is asked to leave comes along.
+    fn invitation(
+        &mut self,
+        turn: &mut Turn<'_, W>,
+        request: &Request,
+        group: GroupId,
+        invitees: Invitees<'_, W>,
+    ) {
+        let me = turn.me();
+        let errata = turn.node.config.errata;
+        let Some(own_group) = turn.node.state.group else { return };
+        let mut named = NodeSet::EMPTY;
+        let mut invited = false;
+        for (leave, members) in invitees.iter() {
+            named = named.union(&members);
+            let any_group = errata.has(Erratum::E13) || errata.has(Erratum::E14);
+            invited |= members.contains(me) && (leave == own_group || any_group);
+        }
+        let to_self = group.coordinator == me && !errata.has(Erratum::E14);
+        if !invited || to_self || turn.status() != Status::Normal {
+            return;
+        }
+        let was_coordinator = turn.node.is_coordinator();
+        let left_behind = turn.node.state.up.difference(&named).without(request.from);
+        self.stop(turn);
+        let state = &mut turn.node.state;
+        state.status = Status::Election;
+        state.coordinator = Some(group.coordinator);
+        state.group = Some(group);
+        state.up = NodeSet::EMPTY;
+        if was_coordinator && !left_behind.is_empty() {
+            self.forward = Some(Forward { leave: own_group, members: left_behind });
+        }
+        self.phase = Phase::Accepting;
+        let timing = turn.node.config.timing;
+        turn.open_round(NodeSet::only(group.coordinator), timing.t.times(2));
+        turn.set_timer(Timer::Limit, timing.limit());
+        self.send_request(turn);
+    }
+
+    /// The members whom the Invitation did not name learn of it from their old coordinator.
+    pub(super) fn send_forward(&mut self, turn: &mut Turn<'_, W>, group: GroupId) {
+        let Some(Forward { leave, members }) = self.forward else { return };
+        let mut room = [0; 64];
+        if let Some(used) = Invitees::push(&mut room, 0, leave, &members) {
+            let invitees = Invitees::written(&room[..used]);
+            turn.announce_to(members, Message::Invitation { group, invitees });
+        }
+    }
+
+    /// I9: the inviter counts on this node.
+    pub(super) fn accept_confirmed(&mut self, turn: &mut Turn<'_, W>) {
+        self.phase = Phase::Idle;
+        self.forward = None;
+        turn.close_round();
+        turn.node.state.status = Status::Reorganization;
+        self.arm_quiet(turn);
+    }
+
+    /// I13: the definition is made durable, then the node is Normal and says so.
+    fn ready(
+        &mut self,
+        turn: &mut Turn<'_, W>,
+        request: &Request,
+        group: GroupId,
+        up: NodeSet<W>,
+        definition: &[u8],
+    ) {
+        let me = turn.me();
+        let waiting = turn.status() == Status::Reorganization
+            || self.phase == Phase::Accepting && !turn.node.config.errata.has(Erratum::E15);
+        if turn.node.state.group != Some(group) || turn.node.is_coordinator() {
+            turn.answer(request, Message::ReadyAns { ok: false });
+            return;
+        }
+        if turn.status() == Status::Normal {
+            turn.answer(request, Message::ReadyAns { ok: true });
+            self.heard(turn);
+            return;
+        }
+        if !up.contains(me) {
+            // The merge closed before this node's Accept came in.
+            self.recovery(turn);
+            return;
+        }
+        if !waiting {
+            turn.answer(request, Message::ReadyAns { ok: false });
+            return;
+        }
+        if self.ready.is_some() {
+            return;
+        }
+        let Some(definition) = Definition::new(definition) else { return };
+        if self.phase == Phase::Accepting {
+            // Ready overtook AcceptAns, and says as much.
+            self.accept_confirmed(turn);
+        }
+        turn.node.state.definition = Some(definition);
+        turn.node.state.up = up.with(request.from).without(me);
+        match turn.save() {
+            Saving::Later(ticket) => {
+                self.ready = Some(AcceptedReady { ticket, request: *request, group });
+            }
+            Saving::BeforeAllElse => self.accept_ready(turn, request, group),
+        }
+        self.heard(turn);
+    }
+
+    /// The state vector with the definition is durable.
+    pub(super) fn accept_ready(
+        &mut self,
+        turn: &mut Turn<'_, W>,
+        request: &Request,
+        group: GroupId,
+    ) {
+        if turn.status() != Status::Reorganization || turn.node.state.group != Some(group) {
+            return;
+        }
+        turn.node.state.status = Status::Normal;
+        turn.cancel(Timer::Limit);
+        turn.start_application();
+        turn.answer_after_save(request, Message::ReadyAns { ok: true });
+        self.heard(turn);
+    }
+}

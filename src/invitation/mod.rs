@@ -1,0 +1,254 @@
+//! Invitation: the paper's Appendix II, with the answers of Chow and Johnson, refined.
+//!
+//! The functions carry the names of the paper's procedures; the numbers I1 to I21 are those of the
+//! transition table of PROTOCOLS section 2.
+//!
+//! - `mod.rs`: Recovery, Timeout, signs of life.
+//! - `coordinator.rs`: Check, Merge and the distribution of a definition.
+//! - `member.rs`: the answers to other nodes' calls.
+//!
+//! Invariants:
+//! - Every group has a number of its own, and its definition is computed once; what fails is done
+//!   again under a new number (I15). So Assertion 3 needs no clock and no bound on the network.
+//! - An invitation names the group that the invitee is asked to leave (I7); any other is void.
+//! - Only messages of this very group count as a sign of life of its coordinator (I16).
+//!
+//! Beyond the table:
+//! - AycAns tells the members that would come along, so that one Invitation names everybody and is
+//!   repeated to those who have not accepted; the old coordinator forwards it only to members whom it
+//!   does not name. The merge can therefore end as soon as all have accepted.
+//! - Of the members of a dead coordinator the highest probes first, and invites the others itself
+//!   instead of letting everybody fall apart into groups of one.
+
+mod coordinator;
+mod member;
+
+use crate::effects::{Note, Ticket};
+use crate::id::{GroupId, NodeId, NodeSet, PerNode};
+use crate::state::{Definition, Status};
+use crate::station::{Request, Turn};
+use crate::time::Instant;
+use crate::timers::Timer;
+use crate::wire::Message;
+
+/// What the node is in the middle of. One thing at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Idle,
+    /// Check: who else is a coordinator?
+    Check,
+    /// A higher coordinator should invite first.
+    Defer,
+    /// Merge: invitations are out.
+    Merge,
+    /// The application shares out the work.
+    Reorg,
+    /// Here is the definition.
+    Distribute,
+    /// An invitation is accepted; the inviter has not confirmed it.
+    Accepting,
+    /// Timeout: is the coordinator of this group there?
+    Probe,
+}
+
+/// What another coordinator said of its group.
+#[derive(Debug, Clone, Copy)]
+struct Other<const W: usize> {
+    number: u64,
+    up: NodeSet<W>,
+}
+
+/// A Ready that this node has accepted and that is being made durable.
+#[derive(Debug, Clone, Copy)]
+struct AcceptedReady {
+    ticket: Ticket,
+    request: Request,
+    group: GroupId,
+}
+
+/// An invitation that this node, as the coordinator of its old group, passes on to its members.
+#[derive(Debug, Clone, Copy)]
+struct Forward<const W: usize> {
+    leave: GroupId,
+    members: NodeSet<W>,
+}
+
+#[derive(Debug)]
+pub struct Invitation<const W: usize> {
+    phase: Phase,
+    /// The Check that is under way asks every node, not only coordinators.
+    roll_call: bool,
+    /// The coordinators that answered Check, and what they said.
+    others: NodeSet<W>,
+    other: PerNode<Other<W>, W>,
+    /// The group that the members of one's own old group are invited to leave, and who they are.
+    old: Option<(GroupId, NodeSet<W>)>,
+    merge_began: Instant,
+    forward: Option<Forward<W>>,
+    silent_checks: PerNode<u8, W>,
+    own_save: Option<Ticket>,
+    ready: Option<AcceptedReady>,
+    /// When a higher foreign coordinator was last heard.
+    higher_heard: Option<Instant>,
+    /// Until then, Beats of foreign coordinators cause no Check.
+    foreign_beats_until: Instant,
+}
+
+impl<const W: usize> Invitation<W> {
+    pub fn new() -> Self {
+        Self {
+            phase: Phase::Idle,
+            roll_call: false,
+            others: NodeSet::EMPTY,
+            other: PerNode::all(Other { number: 0, up: NodeSet::EMPTY }),
+            old: None,
+            merge_began: Instant(0),
+            forward: None,
+            silent_checks: PerNode::all(0),
+            own_save: None,
+            ready: None,
+            higher_heard: None,
+            foreign_beats_until: Instant(0),
+        }
+    }
+
+    /// I1: a group of one, after waking and whenever a group has fallen apart.
+    pub fn recovery(&mut self, turn: &mut Turn<'_, W>) {
+        self.stop(turn);
+        let group = turn.next_group();
+        let me = turn.me();
+        let state = &mut turn.node.state;
+        state.group = Some(group);
+        state.coordinator = Some(me);
+        self.alone(turn);
+        // Hear for a period of Beats who else is there; then ask.
+        let timing = turn.node.config.timing;
+        let soon = timing.beat + timing.tm;
+        turn.set_timer(Timer::Check, soon);
+        self.foreign_beats_until = turn.now + soon;
+    }
+
+    /// The group of this node has no other members: `single(g)` needs no agreement.
+    fn alone(&mut self, turn: &mut Turn<'_, W>) {
+        turn.node.state.up = NodeSet::EMPTY;
+        turn.node.state.definition = Some(Definition::SINGLE);
+        turn.node.state.status = Status::Normal;
+        self.phase = Phase::Idle;
+        // Saved, but nothing waits for it.
+        let _lazily = turn.save();
+        turn.start_application();
+        turn.set_timer(Timer::Check, turn.node.config.timing.check);
+        self.beat(turn);
+    }
+
+    /// The paper's STOP: whatever was under way is void, and the application rests.
+    fn stop(&mut self, turn: &mut Turn<'_, W>) {
+        self.phase = Phase::Idle;
+        turn.close_round();
+        turn.cancel(Timer::Quiet);
+        turn.cancel(Timer::Limit);
+        turn.cancel(Timer::Beat);
+        self.own_save = None;
+        self.ready = None;
+        self.forward = None;
+        self.old = None;
+        turn.stop_application();
+    }
+
+    pub fn timer(&mut self, turn: &mut Turn<'_, W>, timer: Timer) {
+        match timer {
+            Timer::Phase => self.phase_ended(turn),
+            Timer::Repeat => self.repeat(turn),
+            Timer::Quiet => self.timeout(turn),
+            Timer::Check => self.check_due(turn),
+            Timer::Beat => self.beat(turn),
+            // I20: the group that this node accepted has not become Normal in time.
+            Timer::Limit if turn.status() != Status::Normal && !turn.node.is_coordinator() => {
+                self.recovery(turn);
+            }
+            Timer::Limit | Timer::Answer => {}
+        }
+    }
+
+    /// I16: the coordinator has been silent for too long.
+    fn timeout(&mut self, turn: &mut Turn<'_, W>) {
+        let Some(coordinator) = turn.node.state.coordinator else { return };
+        if self.phase != Phase::Idle || coordinator == turn.me() {
+            return;
+        }
+        turn.note(Note::Suspected(coordinator));
+        turn.node.counters.suspicions += 1;
+        self.phase = Phase::Probe;
+        turn.open_round(NodeSet::only(coordinator), turn.node.config.timing.t);
+        self.send_request(turn);
+    }
+
+    /// Suspicion is staggered by rank, so that the highest member probes and the others hear it.
+    fn arm_quiet(&mut self, turn: &mut Turn<'_, W>) {
+        let node = &turn.node;
+        let mut higher = node.state.up.intersection(node.config.higher());
+        if let Some(coordinator) = node.state.coordinator {
+            higher.remove(coordinator);
+        }
+        let timing = &node.config.timing;
+        let span = timing.quiet + timing.stagger.times(higher.len() as u64);
+        turn.set_timer(Timer::Quiet, span);
+    }
+
+    /// A sign of life of the coordinator of this very group.
+    fn heard(&mut self, turn: &mut Turn<'_, W>) {
+        if turn.node.is_coordinator() {
+            return;
+        }
+        match self.phase {
+            Phase::Probe => self.suspicion_was_wrong(turn),
+            Phase::Idle => self.arm_quiet(turn),
+            _ => {}
+        }
+    }
+
+    fn suspicion_was_wrong(&mut self, turn: &mut Turn<'_, W>) {
+        if let Some(coordinator) = turn.node.state.coordinator {
+            turn.note(Note::SuspicionWrong(coordinator));
+        }
+        turn.node.counters.suspicions_wrong += 1;
+        self.phase = Phase::Idle;
+        turn.close_round();
+        self.arm_quiet(turn);
+    }
+
+    /// A higher member of this group is probing the coordinator: leave it to that node for two T.
+    fn defer_probe(&mut self, turn: &mut Turn<'_, W>) {
+        if self.phase == Phase::Probe {
+            self.phase = Phase::Idle;
+            turn.close_round();
+            self.arm_quiet(turn);
+        }
+        if self.phase == Phase::Idle {
+            let earliest = turn.now + turn.node.config.timing.t.times(2);
+            if turn.node.timers.deadline(Timer::Quiet).is_some_and(|quiet| quiet < earliest) {
+                turn.node.timers.set(Timer::Quiet, earliest);
+            }
+        }
+    }
+
+    fn beat(&mut self, turn: &mut Turn<'_, W>) {
+        if turn.status() != Status::Normal || !turn.node.is_coordinator() {
+            return;
+        }
+        if let Some(group) = turn.node.state.group {
+            turn.announce(Message::Beat { group });
+            turn.set_timer(Timer::Beat, turn.node.config.timing.beat);
+        }
+    }
+
+    fn rank_above(&self, turn: &Turn<'_, W>, other: NodeId) -> bool {
+        turn.node.config.outranks(turn.me(), other)
+    }
+}
+
+impl<const W: usize> Default for Invitation<W> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

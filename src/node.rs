@@ -1,0 +1,249 @@
+//! A node: `step(now, event) -> effects`, the way of a datagram through it, and its first moments.
+
+use crate::bully::Bully;
+use crate::config::{Algorithm, Config, ConfigError, Durability};
+use crate::effects::{Effect, Effects, FailCause, MuteReason, Note, Ticket};
+use crate::id::GroupId;
+use crate::invitation::Invitation;
+use crate::state::StateVector;
+use crate::station::{Counters, Request, Station, Turn};
+use crate::time::Instant;
+use crate::timers::Timer;
+use crate::wire::{Destination, Envelope, Frame, Message, Reject};
+
+/// What can happen to a node.
+#[derive(Debug, Clone, Copy)]
+pub enum Event<'a> {
+    /// Power is on. `stored_epoch`: the highest boot epoch that could be read from safe storage.
+    Boot { stored_epoch: Option<u32> },
+    /// The epoch of `Effect::SaveEpoch` is durable and read back as this; `None`: it failed.
+    EpochSaved { read_back: Option<u32> },
+    /// A datagram that the network hardware took in at `received`.
+    Datagram { received: Instant, bytes: &'a [u8] },
+    /// [`Node::next_deadline`] has come. Handles one timer; ask again for the next.
+    Timer,
+    /// At least every Tp/4, also when idle: shows that the node runs on time.
+    Tick,
+    /// The state vector of `Effect::SaveState` is durable.
+    Saved(Ticket),
+    /// The result of `Effect::Reorganize`.
+    Reorganized { group: GroupId, definition: &'a [u8] },
+}
+
+#[derive(Debug)]
+enum Election<const W: usize> {
+    Bully(Bully<W>),
+    Invitation(Invitation<W>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Life {
+    /// Not booted, or mute for good.
+    Down,
+    /// The boot epoch is being made durable.
+    SavingEpoch(u32),
+    Up,
+}
+
+/// A member of the flock. `W` words of 64 bits bound the number of nodes: 1 for 64, 4 for 255.
+#[derive(Debug)]
+pub struct Node<const W: usize> {
+    station: Station<W>,
+    election: Election<W>,
+    life: Life,
+}
+
+impl<const W: usize> Node<W> {
+    /// A node that is still down, or why its configuration cannot work.
+    pub fn new(config: Config<W>) -> Result<Self, ConfigError> {
+        let config = config.validated()?;
+        let election = match config.algorithm {
+            Algorithm::Bully => Election::Bully(Bully::new()),
+            Algorithm::Invitation => Election::Invitation(Invitation::new()),
+        };
+        Ok(Self { station: Station::new(config), election, life: Life::Down })
+    }
+
+    #[must_use]
+    pub fn state_vector(&self) -> &StateVector<W> {
+        &self.station.state
+    }
+
+    #[must_use]
+    pub fn config(&self) -> &Config<W> {
+        &self.station.config
+    }
+
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.station.counters
+    }
+
+    /// This boot's epoch; 0 before it is durable.
+    #[must_use]
+    pub fn boot_epoch(&self) -> u32 {
+        self.station.boot
+    }
+
+    /// When the next `Event::Timer` is due.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Instant> {
+        if self.station.failed { None } else { self.station.timers.next() }
+    }
+
+    /// Handles one event to completion. The effects replace what `out` held; carry them out in
+    /// order before the next step.
+    pub fn step(&mut self, now: Instant, event: Event<'_>, out: &mut Effects<W>) {
+        out.clear();
+        if self.station.failed {
+            return;
+        }
+        let before = (self.station.state.summary(), self.station.state.halted_by);
+        let mut turn = Turn { now, node: &mut self.station, out };
+        if !matches!(event, Event::Boot { .. }) && self.life != Life::Down {
+            // Assumption 9: a node that ran late has failed, and must not act before it knows.
+            if now.since(turn.node.last_progress) > turn.node.config.timing.tp {
+                turn.fail(FailCause::Deadline);
+                return;
+            }
+        }
+        match event {
+            Event::Boot { stored_epoch } => self.life = boot(&mut turn, stored_epoch),
+            Event::EpochSaved { read_back } => {
+                if let Life::SavingEpoch(epoch) = self.life {
+                    self.life = epoch_saved(&mut turn, epoch, read_back);
+                    if self.life == Life::Up {
+                        match &mut self.election {
+                            Election::Bully(bully) => bully.recovery(&mut turn),
+                            Election::Invitation(invitation) => invitation.recovery(&mut turn),
+                        }
+                    }
+                }
+            }
+            Event::Datagram { received, bytes } => {
+                let judged = if self.life == Life::Up {
+                    dispatch(&mut turn, &mut self.election, received, bytes)
+                } else {
+                    Err(Reject::Down)
+                };
+                let counters = &mut turn.node.counters;
+                match judged {
+                    Ok(()) => {
+                        counters.datagrams_accepted = counters.datagrams_accepted.saturating_add(1);
+                    }
+                    Err(reason) => counters.reject(reason),
+                }
+            }
+            Event::Timer => match turn.node.timers.take_due(now) {
+                Some(Timer::Answer) => turn.send_due_answers(),
+                Some(timer) => match &mut self.election {
+                    Election::Bully(bully) => bully.timer(&mut turn, timer),
+                    Election::Invitation(invitation) => invitation.timer(&mut turn, timer),
+                },
+                None => {}
+            },
+            Event::Tick => turn.node.last_progress = now,
+            Event::Saved(ticket) => match &mut self.election {
+                Election::Bully(bully) => bully.saved(&mut turn, ticket),
+                Election::Invitation(invitation) => invitation.saved(&mut turn, ticket),
+            },
+            Event::Reorganized { group, definition } => match &mut self.election {
+                Election::Bully(bully) => bully.reorganized(&mut turn, group, definition),
+                Election::Invitation(invitation) => {
+                    invitation.reorganized(&mut turn, group, definition);
+                }
+            },
+        }
+        let after = (turn.node.state.summary(), turn.node.state.halted_by);
+        if turn.node.config.durability == Durability::Strict && before != after {
+            let ticket = turn.next_ticket();
+            turn.out.push_first(Effect::SaveState { ticket, wait: true });
+        }
+    }
+}
+
+/// D1 to D3: the new epoch is above everything that an earlier boot can have used, even if one of
+/// two torn copies reads differently next time; without a readable one the node stays mute.
+fn boot<const W: usize>(turn: &mut Turn<'_, W>, stored_epoch: Option<u32>) -> Life {
+    turn.node.last_progress = turn.now;
+    let reason = match stored_epoch {
+        None => MuteReason::NoEpoch,
+        Some(stored) => match stored.checked_add(2) {
+            Some(epoch) => {
+                turn.out.push(Effect::SaveEpoch(epoch));
+                return Life::SavingEpoch(epoch);
+            }
+            None => MuteReason::EpochExhausted,
+        },
+    };
+    turn.note(Note::Mute(reason));
+    Life::Down
+}
+
+fn epoch_saved<const W: usize>(turn: &mut Turn<'_, W>, epoch: u32, read_back: Option<u32>) -> Life {
+    if read_back != Some(epoch) {
+        turn.note(Note::Mute(MuteReason::EpochNotDurable));
+        return Life::Down;
+    }
+    turn.node.boot = epoch;
+    Life::Up
+}
+
+/// The way of a datagram: header, network and sender, addressee, content, boot, then the algorithm.
+fn dispatch<const W: usize>(
+    turn: &mut Turn<'_, W>,
+    election: &mut Election<W>,
+    received: Instant,
+    bytes: &[u8],
+) -> Result<(), Reject> {
+    let frame = Frame::new_checked(bytes)?;
+    let config = &turn.node.config;
+    if frame.network != config.network {
+        return Err(Reject::Network);
+    }
+    if frame.source == config.id {
+        return Err(Reject::OwnId);
+    }
+    if !config.members().contains(frame.source) {
+        return Err(Reject::UnknownSender);
+    }
+    if frame.destination != Destination::All && frame.destination != Destination::Node(config.id) {
+        return Err(Reject::NotForMe);
+    }
+    let (envelope, message) = Message::<W>::parse(&frame)?;
+    turn.node.admit(frame.source, frame.boot)?;
+    match envelope {
+        Envelope::Reply { requester_boot } => {
+            let (boot, errata) = (turn.node.boot, turn.node.config.errata);
+            let answers = (requester_boot, frame.call);
+            let standing = turn.node.call.reply(frame.source, answers, boot, errata)?;
+            match election {
+                Election::Bully(bully) => bully.reply(turn, frame.source, standing, message),
+                Election::Invitation(invitation) => {
+                    invitation.reply(turn, frame.source, standing, message)
+                }
+            }
+        }
+        Envelope::Request | Envelope::Broadcast { .. } => {
+            let (named, rank) = match envelope {
+                Envelope::Broadcast { awaited } => {
+                    let me = turn.me();
+                    (awaited.contains(me), awaited.rank_by_id(me))
+                }
+                _ => (true, 0),
+            };
+            let request = Request {
+                from: frame.source,
+                boot: frame.boot,
+                call: frame.call,
+                named,
+                rank,
+                received,
+            };
+            match election {
+                Election::Bully(bully) => bully.request(turn, &request, message),
+                Election::Invitation(invitation) => invitation.request(turn, &request, message),
+            }
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! What both algorithms stand on: the node's own data and the tools of one turn.
+//!
+//! A [`Turn`] is one event being handled to completion; that replaces the critical regions of the
+//! paper. It gives the algorithms the time, the node's data, and the ways to send, answer and save.
+
+use crate::call::Call;
+use crate::config::{Config, Durability};
+use crate::effects::{Effect, Effects, FailCause, Note, Ticket};
+use crate::id::{GroupId, NodeId, NodeSet, PerNode};
+use crate::state::{Definition, StateVector, Status};
+use crate::time::{Duration, Instant};
+use crate::timers::{Timer, TimerTable};
+use crate::wire::{DATAGRAM_BYTES_MAX, Destination, Envelope, Frame, Message, Reject};
+
+/// How many delayed answers a node keeps; one more is sent at once instead.
+const DELAYED_ANSWERS_MAX: usize = 8;
+
+/// What the node counts about itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    rejected: [u32; Reject::COUNT],
+    pub datagrams_accepted: u32,
+    pub suspicions: u32,
+    pub suspicions_wrong: u32,
+    pub elections: u32,
+    /// The longest time from a reception to its answer, saves not counted.
+    pub answer_time_max: Duration,
+}
+
+impl Counters {
+    #[must_use]
+    pub fn rejected(&self, reason: Reject) -> u32 {
+        self.rejected[reason as usize]
+    }
+
+    pub(crate) fn reject(&mut self, reason: Reject) {
+        let count = &mut self.rejected[reason as usize];
+        *count = count.saturating_add(1);
+    }
+}
+
+/// A request that is being handled, or whose answer is still to come.
+#[derive(Debug, Clone, Copy)]
+pub struct Request {
+    pub from: NodeId,
+    pub boot: u32,
+    pub call: u32,
+    /// It was sent to this node alone, or this node is among those whose answer is awaited.
+    pub named: bool,
+    /// The place of this node among those who are to answer.
+    pub rank: usize,
+    pub received: Instant,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Peer {
+    /// The highest boot epoch heard of.
+    boot: u32,
+    answered_call: (u32, u32),
+    answered_at: Instant,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct DelayedAnswer<const W: usize> {
+    due: Instant,
+    request: Request,
+    message: Message<'static, W>,
+}
+
+/// Whether a save is still to be waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Saving {
+    /// `Event::Saved` with this ticket will say so.
+    Later(Ticket),
+    /// Strict durability: nothing of this turn leaves before the save is done.
+    BeforeAllElse,
+}
+
+/// The data of a node that does not belong to one algorithm alone.
+#[derive(Debug)]
+pub struct Station<const W: usize> {
+    pub config: Config<W>,
+    pub boot: u32,
+    pub state: StateVector<W>,
+    pub call: Call<W>,
+    pub timers: TimerTable,
+    pub counters: Counters,
+    /// The nodes that gave a sign of life since they were last found silent.
+    pub seen: NodeSet<W>,
+    pub last_progress: Instant,
+    pub failed: bool,
+    application_runs: bool,
+    group_seq: u32,
+    last_ticket: u32,
+    peers: PerNode<Peer, W>,
+    delayed: heapless::Vec<DelayedAnswer<W>, DELAYED_ANSWERS_MAX>,
+}
+
+impl<const W: usize> Station<W> {
+    pub fn new(config: Config<W>) -> Self {
+        let nobody = Peer { boot: 0, answered_call: (0, 0), answered_at: Instant(0) };
+        Self {
+            config,
+            boot: 0,
+            state: StateVector::DOWN,
+            call: Call::default(),
+            timers: TimerTable::default(),
+            counters: Counters::default(),
+            seen: NodeSet::EMPTY,
+            last_progress: Instant(0),
+            failed: false,
+            application_runs: false,
+            group_seq: 0,
+            last_ticket: 0,
+            peers: PerNode::all(nobody),
+            delayed: heapless::Vec::new(),
+        }
+    }
+
+    pub fn is_coordinator(&self) -> bool {
+        self.state.coordinator == Some(self.config.id)
+    }
+
+    /// Judges whether a datagram of `source` in this boot is still of interest.
+    pub fn admit(&mut self, source: NodeId, boot: u32) -> Result<(), Reject> {
+        let peer = &mut self.peers[source];
+        if boot < peer.boot {
+            return Err(Reject::OldBoot);
+        }
+        peer.boot = boot;
+        self.seen.insert(source);
+        Ok(())
+    }
+}
+
+/// One event being handled.
+#[derive(Debug)]
+pub struct Turn<'t, const W: usize> {
+    pub now: Instant,
+    pub node: &'t mut Station<W>,
+    pub out: &'t mut Effects<W>,
+}
+
+impl<const W: usize> Turn<'_, W> {
+    pub fn me(&self) -> NodeId {
+        self.node.config.id
+    }
+
+    pub fn status(&self) -> Status {
+        self.node.state.status
+    }
+
+    pub fn note(&mut self, note: Note) {
+        self.out.push(Effect::Note(note));
+    }
+
+    // --- time -------------------------------------------------------------------------------
+
+    pub fn set_timer(&mut self, timer: Timer, span: Duration) {
+        self.node.timers.set(timer, self.now + span);
+    }
+
+    pub fn cancel(&mut self, timer: Timer) {
+        self.node.timers.cancel(timer);
+    }
+
+    // --- calls ------------------------------------------------------------------------------
+
+    /// Opens a round to `awaited` and sends its request, which ends after `wait` unless it is
+    /// closed before.
+    pub fn open_round(&mut self, awaited: NodeSet<W>, wait: Duration) {
+        if self.node.call.open(awaited).is_none() {
+            self.fail(FailCause::NumbersExhausted);
+        }
+        self.set_timer(Timer::Phase, wait);
+        self.set_timer(Timer::Repeat, self.node.config.timing.repeat);
+    }
+
+    /// Sends the request of the open round to those who have not answered yet.
+    pub fn broadcast_round(&mut self, message: Message<'_, W>) {
+        let (call, awaited) = (self.node.call.number(), *self.node.call.awaited());
+        self.emit(Destination::All, call, Envelope::Broadcast { awaited }, message);
+    }
+
+    /// As [`Turn::broadcast_round`], to the one node that is awaited.
+    pub fn send_round(&mut self, to: NodeId, message: Message<'_, W>) {
+        let call = self.node.call.number();
+        self.emit(Destination::Node(to), call, Envelope::Request, message);
+    }
+
+    /// Arms the next repeat of the open round, if an answer to it can still come in time.
+    pub fn arm_repeat(&mut self) {
+        let timing = self.node.config.timing;
+        let end = self.node.timers.deadline(Timer::Phase).unwrap_or(Instant::FAR);
+        if self.now + timing.repeat + timing.tm < end {
+            self.set_timer(Timer::Repeat, timing.repeat);
+        }
+    }
+
+    /// Ends the round and the timers that belong to it.
+    pub fn close_round(&mut self) {
+        self.node.call.close();
+        self.cancel(Timer::Phase);
+        self.cancel(Timer::Repeat);
+    }
+
+    /// A broadcast that awaits nobody, under a number of its own.
+    pub fn announce(&mut self, message: Message<'_, W>) {
+        self.announce_to(NodeSet::EMPTY, message);
+    }
+
+    /// A broadcast outside any round that names those whom it concerns.
+    pub fn announce_to(&mut self, awaited: NodeSet<W>, message: Message<'_, W>) {
+        let Some(call) = self.node.call.take_number() else {
+            self.fail(FailCause::NumbersExhausted);
+            return;
+        };
+        self.emit(Destination::All, call, Envelope::Broadcast { awaited }, message);
+    }
+
+    // --- answers ----------------------------------------------------------------------------
+
+    /// Answers a request that waits for an answer of this node; not twice within a round trip,
+    /// because then the first answer may still be under way.
+    pub fn answer(&mut self, request: &Request, message: Message<'static, W>) {
+        if !request.named {
+            return;
+        }
+        let timing = &self.node.config.timing;
+        let peer = &mut self.node.peers[request.from];
+        let call = (request.boot, request.call);
+        let hush = timing.tm.times(2);
+        if peer.answered_call == call && self.now.since(peer.answered_at) < hush {
+            self.node.counters.reject(Reject::AnsweredAlready);
+            return;
+        }
+        peer.answered_call = call;
+        peer.answered_at = self.now;
+        let delay = timing.answer_spacing.times(request.rank as u64);
+        let answer = DelayedAnswer { due: self.now + delay, request: *request, message };
+        if delay == Duration::ZERO || self.node.delayed.push(answer).is_err() {
+            self.send_answer(request, message, Duration::ZERO);
+        } else {
+            self.arm_answers();
+        }
+    }
+
+    /// Answers now, after a save; the answer had Ts more time.
+    pub fn answer_after_save(&mut self, request: &Request, message: Message<'static, W>) {
+        self.send_answer(request, message, self.node.config.timing.ts);
+    }
+
+    /// Sends the answers whose time has come.
+    pub fn send_due_answers(&mut self) {
+        while let Some(index) = self.node.delayed.iter().position(|answer| answer.due <= self.now) {
+            let answer = self.node.delayed.swap_remove(index);
+            self.send_answer(&answer.request, answer.message, Duration::ZERO);
+        }
+        self.arm_answers();
+    }
+
+    fn arm_answers(&mut self) {
+        match self.node.delayed.iter().map(|answer| answer.due).min() {
+            Some(due) => self.node.timers.set(Timer::Answer, due),
+            None => self.cancel(Timer::Answer),
+        }
+    }
+
+    /// The guard of Assumption 9: an answer leaves in time or not at all.
+    fn send_answer(&mut self, request: &Request, message: Message<'static, W>, more: Duration) {
+        let taken = self.now.since(request.received);
+        if taken > self.node.config.timing.tp + more {
+            self.fail(FailCause::Deadline);
+            return;
+        }
+        let counters = &mut self.node.counters;
+        if more == Duration::ZERO {
+            counters.answer_time_max = counters.answer_time_max.max(taken);
+        }
+        let envelope = Envelope::Reply { requester_boot: request.boot };
+        self.emit(Destination::Node(request.from), request.call, envelope, message);
+    }
+
+    // --- datagrams --------------------------------------------------------------------------
+
+    pub fn emit(
+        &mut self,
+        to: Destination,
+        call: u32,
+        envelope: Envelope<W>,
+        message: Message<'_, W>,
+    ) {
+        if self.node.failed {
+            return;
+        }
+        let kind = message.kind();
+        let head = Frame {
+            kind,
+            network: self.node.config.network,
+            source: self.node.config.id,
+            destination: to,
+            boot: self.node.boot,
+            call,
+            body: &[],
+        };
+        self.out.push_datagram(to, kind, |room| {
+            let room_len = room.len().min(DATAGRAM_BYTES_MAX);
+            message.emit(&head, &envelope, room.get_mut(..room_len)?)
+        });
+    }
+
+    /// Sends a Ready with the definition of the state vector: to the open round, or to one node.
+    pub fn send_ready(&mut self, group: GroupId, to: Option<NodeId>) {
+        // The bytes must not be borrowed from the node that sends them.
+        let definition = self.node.state.definition.clone().unwrap_or(Definition::SINGLE);
+        let up = self.node.state.up;
+        let message = Message::Ready { group, up, definition: definition.as_bytes() };
+        match to {
+            None => self.broadcast_round(message),
+            Some(to) => {
+                let Some(call) = self.node.call.take_number() else {
+                    self.fail(FailCause::NumbersExhausted);
+                    return;
+                };
+                self.emit(Destination::Node(to), call, Envelope::Request, message);
+            }
+        }
+    }
+
+    // --- numbers, safe storage, failure -----------------------------------------------------
+
+    /// A group or election number that no node has used or will use: this node's boot epoch, which
+    /// is durable, and a sequence number of this boot.
+    pub fn next_group(&mut self) -> GroupId {
+        match self.node.group_seq.checked_add(1) {
+            Some(seq) => self.node.group_seq = seq,
+            None => self.fail(FailCause::NumbersExhausted),
+        }
+        let number = u64::from(self.node.boot) << 32 | u64::from(self.node.group_seq);
+        GroupId { coordinator: self.me(), number }
+    }
+
+    /// Asks for the state vector, as it is after this turn, to be made durable.
+    pub fn save(&mut self) -> Saving {
+        if self.node.config.durability == Durability::Strict {
+            return Saving::BeforeAllElse;
+        }
+        let ticket = self.next_ticket();
+        self.out.push(Effect::SaveState { ticket, wait: false });
+        Saving::Later(ticket)
+    }
+
+    pub fn next_ticket(&mut self) -> Ticket {
+        self.node.last_ticket = self.node.last_ticket.wrapping_add(1);
+        Ticket(self.node.last_ticket)
+    }
+
+    pub fn stop_application(&mut self) {
+        if self.node.application_runs {
+            self.node.application_runs = false;
+            self.out.push(Effect::StopApplication);
+        }
+    }
+
+    pub fn start_application(&mut self) {
+        self.node.application_runs = true;
+        self.out.push(Effect::StartApplication);
+    }
+
+    pub fn fail(&mut self, cause: FailCause) {
+        if !self.node.failed {
+            self.node.failed = true;
+            self.node.state.status = Status::Down;
+            self.out.push(Effect::FailSelf(cause));
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! The meaning of a datagram: the messages of PROTOCOLS sections 1 and 2, in the paper's words.
+
+use super::bytes::{Reader, Writer};
+use super::{Destination, Frame, Kind, Reject};
+use crate::id::{GroupId, NodeSet};
+use crate::state::Status;
+
+/// The content of a datagram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Message<'a, const W: usize> {
+    /// Are you there? Bully: to all higher nodes. Invitation: to the coordinator of `group`.
+    AreYouThere {
+        group: Option<GroupId>,
+        status: Status,
+    },
+    AytAns {
+        yes: bool,
+    },
+    /// The Bully coordinator's Check: are you Normal in my `group`?
+    AreYouNormal {
+        group: GroupId,
+    },
+    AynAns {
+        normal: bool,
+    },
+    /// Stop: an election is under way. A `binding` Halt halts; one that is not only asks the nodes
+    /// that this election has halted already to acknowledge it (again).
+    Halt {
+        group: GroupId,
+        binding: bool,
+    },
+    HaltAck,
+    NewCoordinator {
+        group: GroupId,
+    },
+    NcAck {
+        accepted: bool,
+    },
+    /// The task of `group`, whose members apart from the coordinator are `up`.
+    Ready {
+        group: GroupId,
+        up: NodeSet<W>,
+        definition: &'a [u8],
+    },
+    /// The answer to Ready in Bully.
+    ReadyAck {
+        accepted: bool,
+    },
+    /// The answer to Ready in Invitation.
+    ReadyAns {
+        ok: bool,
+    },
+    /// The Invitation coordinator's Check. Every node that is named answers a `roll_call`; else only
+    /// coordinators do, because to the asker a "no" means as much as silence.
+    AreYouCoordinator {
+        group: GroupId,
+        roll_call: bool,
+    },
+    /// `up`: the members that would come along.
+    AycAns {
+        yes: bool,
+        group: Option<GroupId>,
+        up: NodeSet<W>,
+    },
+    /// Join `group`, if you are in one of the groups that the invitees are asked to leave.
+    Invitation {
+        group: GroupId,
+        invitees: Invitees<'a, W>,
+    },
+    Accept {
+        group: GroupId,
+    },
+    AcceptAns {
+        ok: bool,
+    },
+    /// A sign of life of the coordinator of `group`.
+    Beat {
+        group: GroupId,
+    },
+}
+
+/// What stands between header and message: whom a broadcast awaits, or whom a reply answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Envelope<const W: usize> {
+    /// A request to one node.
+    Request,
+    /// A broadcast; the nodes in the set are asked to answer.
+    Broadcast { awaited: NodeSet<W> },
+    /// A reply to the requester's boot epoch.
+    Reply { requester_boot: u32 },
+}
+
+impl<'a, const W: usize> Message<'a, W> {
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::AreYouThere { .. } => Kind::AreYouThere,
+            Self::AytAns { .. } => Kind::AytAns,
+            Self::AreYouNormal { .. } => Kind::AreYouNormal,
+            Self::AynAns { .. } => Kind::AynAns,
+            Self::Halt { .. } => Kind::Halt,
+            Self::HaltAck => Kind::HaltAck,
+            Self::NewCoordinator { .. } => Kind::NewCoordinator,
+            Self::NcAck { .. } => Kind::NcAck,
+            Self::Ready { .. } => Kind::Ready,
+            Self::ReadyAck { .. } => Kind::ReadyAck,
+            Self::ReadyAns { .. } => Kind::ReadyAns,
+            Self::AreYouCoordinator { .. } => Kind::AreYouCoordinator,
+            Self::AycAns { .. } => Kind::AycAns,
+            Self::Invitation { .. } => Kind::Invitation,
+            Self::Accept { .. } => Kind::Accept,
+            Self::AcceptAns { .. } => Kind::AcceptAns,
+            Self::Beat { .. } => Kind::Beat,
+        }
+    }
+
+    /// Reads the body of a checked frame. Leaves no byte unread and no field unjudged.
+    pub fn parse(frame: &Frame<'a>) -> Result<(Envelope<W>, Self), Reject> {
+        let mut r = Reader::new(frame.body);
+        let envelope = if frame.kind.is_reply() {
+            Envelope::Reply { requester_boot: r.u32()? }
+        } else if frame.destination == Destination::All {
+            Envelope::Broadcast { awaited: r.set()? }
+        } else {
+            Envelope::Request
+        };
+        let message = match frame.kind {
+            Kind::AreYouThere => {
+                Self::AreYouThere { group: r.maybe_group::<W>()?, status: r.status()? }
+            }
+            Kind::AytAns => Self::AytAns { yes: r.flag()? },
+            Kind::AreYouNormal => Self::AreYouNormal { group: r.group::<W>()? },
+            Kind::AynAns => Self::AynAns { normal: r.flag()? },
+            Kind::Halt => Self::Halt { group: r.group::<W>()?, binding: r.flag()? },
+            Kind::HaltAck => Self::HaltAck,
+            Kind::NewCoordinator => Self::NewCoordinator { group: r.group::<W>()? },
+            Kind::NcAck => Self::NcAck { accepted: r.flag()? },
+            Kind::Ready => {
+                let (group, up) = (r.group::<W>()?, r.set()?);
+                let len = r.u16()? as usize;
+                if len > super::DEFINITION_BYTES_MAX {
+                    return Err(Reject::Field);
+                }
+                Self::Ready { group, up, definition: r.slice(len)? }
+            }
+            Kind::ReadyAck => Self::ReadyAck { accepted: r.flag()? },
+            Kind::ReadyAns => Self::ReadyAns { ok: r.flag()? },
+            Kind::AreYouCoordinator => {
+                Self::AreYouCoordinator { group: r.group::<W>()?, roll_call: r.flag()? }
+            }
+            Kind::AycAns => {
+                Self::AycAns { yes: r.flag()?, group: r.maybe_group::<W>()?, up: r.set()? }
+            }
+            Kind::Invitation => {
+                let group = r.group::<W>()?;
+                let invitees = Invitees::parse(&mut r)?;
+                Self::Invitation { group, invitees }
+            }
+            Kind::Accept => Self::Accept { group: r.group::<W>()? },
+            Kind::AcceptAns => Self::AcceptAns { ok: r.flag()? },
+            Kind::Beat => Self::Beat { group: r.group::<W>()? },
+        };
+        r.end()?;
+        Ok((envelope, message))
+    }
+
+    /// Writes a whole datagram and returns its length, or `None` if there was no room.
+    pub fn emit(&self, head: &Frame<'_>, envelope: &Envelope<W>, room: &mut [u8]) -> Option<usize> {
+        let mut w = Writer::new(room);
+        head.emit_header(&mut w);
+        match envelope {
+            Envelope::Request => {}
+            Envelope::Broadcast { awaited } => w.set(awaited),
+            Envelope::Reply { requester_boot } => w.slice(&requester_boot.to_le_bytes()),
+        }
+        match *self {
+            Self::AreYouThere { group, status } => {
+                w.maybe_group(group);
+                w.byte(status as u8);
+            }
+            Self::Halt { group, binding } => {
+                w.group(group);
+                w.byte(binding.into());
+            }
+            Self::AreYouNormal { group }
+            | Self::NewCoordinator { group }
+            | Self::Accept { group }
+            | Self::Beat { group } => w.group(group),
+            Self::Ready { group, up, definition } => {
+                w.group(group);
+                w.set(&up);
+                w.slice(&(definition.len() as u16).to_le_bytes());
+                w.slice(definition);
+            }
+            Self::AreYouCoordinator { group, roll_call } => {
+                w.group(group);
+                w.byte(roll_call.into());
+            }
+            Self::AycAns { yes, group, up } => {
+                w.byte(yes.into());
+                w.maybe_group(group);
+                w.set(&up);
+            }
+            Self::Invitation { group, invitees } => {
+                w.group(group);
+                w.slice(invitees.bytes);
+            }
+            Self::HaltAck => {}
+            Self::AytAns { yes: flag }
+            | Self::AynAns { normal: flag }
+            | Self::NcAck { accepted: flag }
+            | Self::ReadyAck { accepted: flag }
+            | Self::ReadyAns { ok: flag }
+            | Self::AcceptAns { ok: flag } => w.byte(flag.into()),
+        }
+        w.finish()
+    }
+}
+
+/// Who is invited: pairs of a group to leave and those of its members that are asked to come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Invitees<'a, const W: usize> {
+    bytes: &'a [u8],
+}
+
+impl<'a, const W: usize> Invitees<'a, W> {
+    /// Each entry has a group, then the set of those members that are invited.
+    pub const ENTRY_BYTES_MAX: usize = 9 + 1 + NodeSet::<W>::BYTES_MAX;
+
+    fn parse(r: &mut Reader<'a>) -> Result<Self, Reject> {
+        let bytes = r.rest();
+        while !r.rest().is_empty() {
+            Self::entry(r)?;
+        }
+        Ok(Self { bytes })
+    }
+
+    fn entry(r: &mut Reader<'a>) -> Result<(GroupId, NodeSet<W>), Reject> {
+        let leave = r.group::<W>()?;
+        // The coordinator alone is the usual entry (every node of a cold start): no set needed.
+        let invited = r.set::<W>()?;
+        let invited = if invited.is_empty() { NodeSet::only(leave.coordinator) } else { invited };
+        Ok((leave, invited))
+    }
+
+    /// Appends an entry to `room` after `used` bytes; `None` if it does not fit.
+    pub(crate) fn push(
+        room: &mut [u8],
+        used: usize,
+        leave: GroupId,
+        invited: &NodeSet<W>,
+    ) -> Option<usize> {
+        let mut w = Writer::new(room.get_mut(used..)?);
+        w.group(leave);
+        let alone = *invited == NodeSet::only(leave.coordinator);
+        w.set(if alone { &NodeSet::EMPTY } else { invited });
+        w.finish().map(|len| used + len)
+    }
+
+    /// Entries written by [`Invitees::push`].
+    pub(crate) fn written(bytes: &'a [u8]) -> Self {
+        Self { bytes }
+    }
+
+    /// (group to leave, who of it is invited)
+    pub fn iter(&self) -> impl Iterator<Item = (GroupId, NodeSet<W>)> + use<'a, W> {
+        let mut r = Reader::new(self.bytes);
+        core::iter::from_fn(
+            move || if r.rest().is_empty() { None } else { Self::entry(&mut r).ok() },
+        )
+    }
+}
