@@ -1,1 +1,31 @@
+//! What the simulator and the lab have in common: the scenario that is played, the trace that is
+//! written, and the judgement of what was expected against what was seen.
+//!
+//! The crate knows no protocol and no network. It depends on neither the core nor the programs
+//! that use it, so that simulator and lab cannot come to read the same file differently.
+//!
+//! All times are whole microseconds in `u64` (`…_us`); files speak of milliseconds with up to
+//! three decimals.
 
+#![forbid(unsafe_code)]
+
+mod bad;
+mod parse;
+mod parse_at;
+mod parse_expect;
+mod power;
+mod scenario;
+mod time;
+mod toml_table;
+
+#[cfg(test)]
+mod parse_tests;
+#[cfg(test)]
+mod rejection_tests;
+
+pub use bad::BadScenario;
+pub use parse::Overrides;
+pub use scenario::{
+    Action, Algorithm, Bounds, Durability, Expectation, ExpectedElections, ExpectedResets, Group,
+    LinkQuality, NodeId, ResetCause, Scenario, Status, Step, TimedAction,
+};
