@@ -17,11 +17,14 @@ mod power;
 mod scenario;
 mod time;
 mod toml_table;
+mod trace;
 
 #[cfg(test)]
 mod parse_tests;
 #[cfg(test)]
 mod rejection_tests;
+#[cfg(test)]
+mod trace_tests;
 
 pub use bad::BadScenario;
 pub use parse::Overrides;
@@ -29,3 +32,4 @@ pub use scenario::{
     Action, Algorithm, Bounds, Durability, Expectation, ExpectedElections, ExpectedResets, Group,
     LinkQuality, NodeId, ResetCause, Scenario, Status, Step, TimedAction,
 };
+pub use trace::{BadTrace, NodeEvent, Run, Target, TraceEvent, TraceWriter, What, read_trace};
