@@ -10,6 +10,8 @@
 #![forbid(unsafe_code)]
 
 mod bad;
+mod judge;
+mod judge_trace;
 mod parse;
 mod parse_at;
 mod parse_expect;
@@ -18,18 +20,26 @@ mod scenario;
 mod time;
 mod toml_table;
 mod trace;
+mod watch;
 
+#[cfg(test)]
+mod judge_tests;
 #[cfg(test)]
 mod parse_tests;
 #[cfg(test)]
 mod rejection_tests;
 #[cfg(test)]
 mod trace_tests;
+#[cfg(test)]
+mod watch_tests;
 
 pub use bad::BadScenario;
+pub use judge::{NodeView, Observation, ResetCounts, Unmet, judge};
+pub use judge_trace::judge_trace;
 pub use parse::Overrides;
 pub use scenario::{
     Action, Algorithm, Bounds, Durability, Expectation, ExpectedElections, ExpectedResets, Group,
     LinkQuality, NodeId, ResetCause, Scenario, Status, Step, TimedAction,
 };
 pub use trace::{BadTrace, NodeEvent, Run, Target, TraceEvent, TraceWriter, What, read_trace};
+pub use watch::Watch;
