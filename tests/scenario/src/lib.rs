@@ -29,6 +29,8 @@ mod parse_tests;
 #[cfg(test)]
 mod rejection_tests;
 #[cfg(test)]
+mod scenario_files_tests;
+#[cfg(test)]
 mod trace_tests;
 #[cfg(test)]
 mod watch_tests;
