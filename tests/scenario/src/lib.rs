@@ -6,6 +6,13 @@
 //!
 //! All times are whole microseconds in `u64` (`…_us`); files speak of milliseconds with up to
 //! three decimals.
+//!
+//! Beyond the keys that every scenario knows, these are read:
+//! - `t_ms`: T, where it shall be longer than 2 Tm + Tp.
+//! - `[[expect]] elections = { since_ms = 5000, at_least = 1, at_most = 3 }`: how many groups were
+//!   formed in the whole run, by whomever, from `since_ms` (default 0) to the time of the
+//!   expectation. A group is formed when its coordinator turns Normal in it for the first time.
+//! - `at_most` beside `at_least` in `resets`. Each listed node is judged by itself.
 
 #![forbid(unsafe_code)]
 
