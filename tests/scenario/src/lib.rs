@@ -1,1 +1,54 @@
+//! What the simulator and the lab have in common: the scenario that is played, the trace that is
+//! written, and the judgement of what was expected against what was seen.
+//!
+//! The crate knows no protocol and no network. It depends on neither the core nor the programs
+//! that use it, so that simulator and lab cannot come to read the same file differently.
+//!
+//! All times are whole microseconds in `u64` (`…_us`); files speak of milliseconds with up to
+//! three decimals.
+//!
+//! Beyond the keys that every scenario knows, these are read:
+//! - `t_ms`: T, where it shall be longer than 2 Tm + Tp.
+//! - `[[expect]] elections = { since_ms = 5000, at_least = 1, at_most = 3 }`: how many groups were
+//!   formed in the whole run, by whomever, from `since_ms` (default 0) to the time of the
+//!   expectation. A group is formed when its coordinator turns Normal in it for the first time.
+//! - `at_most` beside `at_least` in `resets`. Each listed node is judged by itself.
 
+#![forbid(unsafe_code)]
+
+mod bad;
+mod judge;
+mod judge_trace;
+mod parse;
+mod parse_at;
+mod parse_expect;
+mod power;
+mod scenario;
+mod time;
+mod toml_table;
+mod trace;
+mod watch;
+
+#[cfg(test)]
+mod judge_tests;
+#[cfg(test)]
+mod parse_tests;
+#[cfg(test)]
+mod rejection_tests;
+#[cfg(test)]
+mod scenario_files_tests;
+#[cfg(test)]
+mod trace_tests;
+#[cfg(test)]
+mod watch_tests;
+
+pub use bad::BadScenario;
+pub use judge::{NodeView, Observation, ResetCounts, Unmet, judge};
+pub use judge_trace::judge_trace;
+pub use parse::Overrides;
+pub use scenario::{
+    Action, Algorithm, Bounds, Durability, Expectation, ExpectedElections, ExpectedResets, Group,
+    LinkQuality, NodeId, ResetCause, Scenario, Status, Step, TimedAction,
+};
+pub use trace::{BadTrace, NodeEvent, Run, Target, TraceEvent, TraceWriter, What, read_trace};
+pub use watch::Watch;
