@@ -1,0 +1,181 @@
+//! The paper's assertions, checked on every change of any node's state vector.
+//!
+//! A node that is down or paused counts as Down, whatever its memory holds: that is what the paper
+//! means by a failed node. Nothing here knows how an election works.
+
+use bellwether::id::GroupId;
+use bellwether::state::Status;
+use rustc_hash::FxHashMap;
+
+use crate::clock::Time;
+
+/// Something that must never happen, and did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    pub at: Time,
+    pub rule: &'static str,
+    pub what: String,
+}
+
+/// What the assertions speak of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct View {
+    /// Powered, booted and running.
+    pub live: bool,
+    pub status: Status,
+    pub coordinator: Option<u8>,
+    pub group: Option<GroupId>,
+    pub definition: Option<u64>,
+}
+
+impl View {
+    pub const DOWN: Self =
+        Self { live: false, status: Status::Down, coordinator: None, group: None, definition: None };
+
+    fn takes_part(&self) -> bool {
+        self.live && matches!(self.status, Status::Reorganization | Status::Normal)
+    }
+
+    fn is_normal(&self) -> bool {
+        self.live && self.status == Status::Normal
+    }
+}
+
+#[derive(Debug)]
+pub struct Checker {
+    views: Vec<View>,
+    /// Assertion 1 is promised (Bully), as long as its assumptions hold.
+    assertion_1_promised: bool,
+    assumptions_hold: bool,
+    checked_since: Time,
+    assertion_1_us: Time,
+    /// The definition of every group that was ever Normal.
+    definitions: FxHashMap<GroupId, u64>,
+    /// Every group or election number that was ever created.
+    created: FxHashMap<GroupId, ()>,
+    /// What every call was about: (source, boot, call) to a digest of the message.
+    calls: FxHashMap<(u8, u32, u32), u64>,
+    pub violations: Vec<Violation>,
+}
+
+impl Checker {
+    pub fn new(nodes: usize, assertion_1_promised: bool) -> Self {
+        Self {
+            views: vec![View::DOWN; nodes],
+            assertion_1_promised,
+            assumptions_hold: true,
+            checked_since: 0,
+            assertion_1_us: 0,
+            definitions: FxHashMap::default(),
+            created: FxHashMap::default(),
+            calls: FxHashMap::default(),
+            violations: Vec::new(),
+        }
+    }
+
+    pub fn view(&self, node: usize) -> &View {
+        &self.views[node]
+    }
+
+    pub fn violation(&mut self, at: Time, rule: &'static str, what: String) {
+        self.violations.push(Violation { at, rule, what });
+    }
+
+    /// How long Assertion 1 was being checked until `now`.
+    pub fn assertion_1_us(&self, now: Time) -> Time {
+        let open = if self.assertion_1_promised && self.assumptions_hold {
+            now - self.checked_since
+        } else {
+            0
+        };
+        self.assertion_1_us + open
+    }
+
+    /// A frame was lost or late: Assertion 1 is not promised until the flock is settled again.
+    pub fn assumption_broken(&mut self, now: Time) {
+        self.assertion_1_us = self.assertion_1_us(now);
+        self.assumptions_hold = false;
+    }
+
+    /// All Normal, one coordinator, one group, one definition among the live nodes of `nodes`.
+    pub fn is_settled(&self, nodes: impl Iterator<Item = usize>) -> bool {
+        let mut live = nodes.map(|node| &self.views[node]).filter(|view| view.live);
+        let Some(first) = live.next() else { return true };
+        first.is_normal() && live.all(|view| view == first)
+    }
+
+    /// A node's state vector changed, or it went down, paused or came back.
+    pub fn update(&mut self, now: Time, node: usize, view: View) {
+        let before = std::mem::replace(&mut self.views[node], view);
+        if before == view {
+            return;
+        }
+        self.check_created(now, node, &before, &view);
+        self.check_definition(now, node, &view);
+        for other in 0..self.views.len() {
+            if other != node {
+                self.check_pair(now, node, other);
+            }
+        }
+        if !self.assumptions_hold && self.is_settled(0..self.views.len()) {
+            self.assumptions_hold = true;
+            self.checked_since = now;
+        }
+    }
+
+    fn check_pair(&mut self, now: Time, one: usize, other: usize) {
+        let (a, b) = (self.views[one], self.views[other]);
+        if !a.takes_part() || !b.takes_part() {
+            return;
+        }
+        let names = || format!("nodes {} and {}: {a:?} and {b:?}", one + 1, other + 1);
+        let both_normal = a.is_normal() && b.is_normal();
+        if self.assertion_1_promised && self.assumptions_hold {
+            if a.coordinator != b.coordinator {
+                self.violation(now, "assertion 1a: one coordinator", names());
+            }
+            if both_normal && a.definition != b.definition {
+                self.violation(now, "assertion 1b: one definition", names());
+            }
+        }
+        if a.group == b.group {
+            if a.coordinator != b.coordinator {
+                self.violation(now, "assertion 3a: same group, same coordinator", names());
+            }
+            if both_normal && a.definition != b.definition {
+                self.violation(now, "assertion 3b: same group, same definition", names());
+            }
+        }
+    }
+
+    /// Stronger than Assertion 3b: a group has one definition for ever, not only at one moment.
+    fn check_definition(&mut self, now: Time, node: usize, view: &View) {
+        let (true, Some(group), Some(definition)) =
+            (view.is_normal(), view.group, view.definition)
+        else {
+            return;
+        };
+        if *self.definitions.entry(group).or_insert(definition) != definition {
+            let what = format!("node {}: {group:?} has another definition than before", node + 1);
+            self.violation(now, "a group number has two contents", what);
+        }
+    }
+
+    /// A group that a node newly coordinates must have a number that was never used.
+    fn check_created(&mut self, now: Time, node: usize, before: &View, view: &View) {
+        let Some(group) = view.group else { return };
+        let own = usize::from(group.coordinator.get()) == node + 1;
+        if own && before.group != view.group && self.created.insert(group, ()).is_some() {
+            let what = format!("node {} made {group:?} again", node + 1);
+            self.violation(now, "a group number was used twice", what);
+        }
+    }
+
+    /// The same call number must not be seen with two contents.
+    pub fn check_call(&mut self, now: Time, call: (u8, u32, u32), digest: u64) {
+        if *self.calls.entry(call).or_insert(digest) != digest {
+            let what = format!("(source, boot, call) = {call:?}");
+            self.violation(now, "a call number has two contents", what);
+        }
+    }
+}

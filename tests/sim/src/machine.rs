@@ -1,0 +1,149 @@
+//! A simulated board: what surrounds a node.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use bellwether::application::Application;
+use bellwether::effects::Ticket;
+use bellwether::id::{GroupId, NodeId, NodeSet};
+use bellwether::node::Node;
+use bellwether::state::{Definition, StateVector};
+use bellwether_scenario::ResetCause;
+
+use crate::clock::{Clock, Time};
+
+/// What safe storage holds.
+#[derive(Debug, Clone, Default)]
+pub struct Store {
+    pub epoch: u32,
+    pub record: Option<Box<[u8]>>,
+}
+
+/// A write that is under way.
+#[derive(Debug, Clone)]
+pub enum Write {
+    Epoch(u32),
+    State { ticket: Ticket, wait: bool, record: Box<[u8]> },
+}
+
+/// A frame in the receive queue.
+#[derive(Debug, Clone)]
+pub struct Received {
+    pub arrived: Time,
+    pub bytes: Rc<[u8]>,
+}
+
+/// The latest request of a peer, to check how long its answer took.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LastRequest {
+    pub boot: u32,
+    pub call: u32,
+    pub arrived: Time,
+}
+
+/// The task of a simulated node: its definitions tell groups, members and computations apart.
+#[derive(Debug, Default)]
+pub struct SimTask {
+    pub runs: bool,
+    computed: u32,
+}
+
+impl<const W: usize> Application<W> for SimTask {
+    fn stop(&mut self) {
+        self.runs = false;
+    }
+
+    fn reorganize(&mut self, group: GroupId, members: &NodeSet<W>) -> Definition {
+        self.computed += 1;
+        let mut bytes = vec![group.coordinator.get()];
+        bytes.extend(group.number.to_le_bytes());
+        bytes.extend(self.computed.to_le_bytes());
+        bytes.extend(members.iter().map(NodeId::get));
+        Definition::new(&bytes).unwrap_or(Definition::SINGLE)
+    }
+
+    fn start(&mut self, _me: NodeId, _definition: &Definition) {
+        self.runs = true;
+    }
+}
+
+#[derive(Debug)]
+pub struct Machine<const W: usize> {
+    pub clock: Clock,
+    /// The node, while the power is on and the firmware has started.
+    pub node: Option<Node<W>>,
+    pub powered: bool,
+    pub paused: bool,
+    /// Goes up with every loss of RAM, so that what was scheduled for an earlier life is void.
+    pub life: u32,
+    pub store: Store,
+    pub writes: VecDeque<Write>,
+    pub write_ends: Time,
+    /// A save with `wait` is under way: no event is handled.
+    pub blocked: bool,
+    pub queue: VecDeque<Received>,
+    pub busy_until: Time,
+    pub wake_at: Time,
+    /// When the ticks of this stretch of running began.
+    pub running_since: Time,
+    pub last_tick: Time,
+    pub task: SimTask,
+    pub resets: BTreeMap<ResetCause, u64>,
+    pub requests: Vec<LastRequest>,
+    pub saves: u64,
+}
+
+impl<const W: usize> Machine<W> {
+    pub fn new(clock: Clock, nodes: usize) -> Self {
+        Self {
+            clock,
+            node: None,
+            powered: false,
+            paused: false,
+            life: 0,
+            store: Store::default(),
+            writes: VecDeque::new(),
+            write_ends: 0,
+            blocked: false,
+            queue: VecDeque::new(),
+            busy_until: 0,
+            wake_at: Time::MAX,
+            running_since: 0,
+            last_tick: 0,
+            task: SimTask::default(),
+            resets: BTreeMap::new(),
+            requests: vec![LastRequest::default(); nodes],
+            saves: 0,
+        }
+    }
+
+    /// RAM is lost. Of the writes that were under way the first leaves the old or the new value,
+    /// the others never began.
+    pub fn lose_ram(&mut self, rng: &mut fastrand::Rng) {
+        self.life += 1;
+        self.node = None;
+        self.blocked = false;
+        self.queue.clear();
+        self.wake_at = Time::MAX;
+        self.task.runs = false;
+        if let Some(write) = self.writes.pop_front()
+            && rng.bool()
+        {
+            self.commit(write);
+        }
+        self.writes.clear();
+    }
+
+    pub fn commit(&mut self, write: Write) {
+        match write {
+            Write::Epoch(epoch) => self.store.epoch = epoch,
+            Write::State { record, .. } => self.store.record = Some(record),
+        }
+    }
+
+    /// The group of the state vector in safe storage.
+    pub fn durable_group(&self) -> Option<GroupId> {
+        let record = self.store.record.as_ref()?;
+        StateVector::<W>::decode(record).ok()?.group
+    }
+}

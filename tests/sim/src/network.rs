@@ -1,0 +1,89 @@
+//! The wire: what happens to a frame between two nodes.
+
+use std::ops::RangeInclusive;
+
+use bellwether_scenario::LinkQuality;
+
+use crate::clock::Time;
+
+/// What became of a frame on one link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It arrives after this long; a duplicate arrives too if there is a second time.
+    Arrives(Time, Option<Time>),
+    Lost,
+}
+
+#[derive(Debug)]
+pub struct Network {
+    nodes: usize,
+    base_us: RangeInclusive<Time>,
+    links: Vec<LinkQuality>,
+    /// The set of the partition that each node is in.
+    side: Vec<usize>,
+}
+
+impl Network {
+    /// Perfect links between `nodes` nodes, with a base delay drawn from `base_us`.
+    pub fn new(nodes: usize, base_us: RangeInclusive<Time>) -> Self {
+        Self {
+            nodes,
+            base_us,
+            links: vec![LinkQuality::default(); nodes * nodes],
+            side: vec![0; nodes],
+        }
+    }
+
+    /// All links perfect again, no partition.
+    pub fn heal(&mut self) {
+        self.links.fill(LinkQuality::default());
+        self.side.fill(0);
+    }
+
+    /// Frames pass only inside a set of node indices; a node in no set is alone.
+    pub fn partition(&mut self, sets: &[Vec<usize>]) {
+        for (node, side) in self.side.iter_mut().enumerate() {
+            let set = sets.iter().position(|set| set.contains(&node));
+            *side = set.unwrap_or(sets.len() + node);
+        }
+    }
+
+    pub fn set_link(&mut self, from: usize, to: usize, quality: LinkQuality) {
+        self.links[from * self.nodes + to] = quality;
+    }
+
+    pub fn set_all_links(&mut self, quality: LinkQuality) {
+        self.links.fill(quality);
+    }
+
+    pub fn same_side(&self, one: usize, other: usize) -> bool {
+        self.side[one] == self.side[other]
+    }
+
+    /// Draws what happens to a frame.
+    pub fn carry(&self, from: usize, to: usize, rng: &mut fastrand::Rng) -> Fate {
+        let link = &self.links[from * self.nodes + to];
+        if self.side[from] != self.side[to] || happens(link.loss, rng) {
+            return Fate::Lost;
+        }
+        let first = self.delay(link, rng);
+        let second = happens(link.duplicate, rng).then(|| self.delay(link, rng));
+        Fate::Arrives(first, second)
+    }
+
+    fn delay(&self, link: &LinkQuality, rng: &mut fastrand::Rng) -> Time {
+        let mut delay = rng.u64(self.base_us.clone()) + link.delay_us;
+        if link.jitter_us > 0 {
+            delay += rng.u64(0..=link.jitter_us);
+        }
+        if happens(link.reorder, rng) {
+            // Held back, so that what is sent after it may arrive before it.
+            delay += rng.u64(0..=*self.base_us.end());
+        }
+        delay
+    }
+}
+
+fn happens(probability: f64, rng: &mut fastrand::Rng) -> bool {
+    probability > 0.0 && rng.f64() < probability
+}

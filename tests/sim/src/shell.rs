@@ -1,0 +1,305 @@
+//! The simulated shell: steps a node and carries out its effects, in order.
+
+use bellwether::effects::{Effect, FailCause, Note};
+use bellwether::id::NodeId;
+use bellwether::node::Event;
+use bellwether::state::{StateVector, Status};
+use bellwether::wire::{Destination, Frame, Kind, Message};
+use bellwether_scenario::{ResetCause, Status as TraceStatus, Target, What};
+
+use crate::clock::Time;
+use crate::machine::{LastRequest, Received, Write};
+use crate::world::World;
+
+/// An effect that waits for a save.
+#[derive(Debug)]
+pub enum Deferred<const W: usize> {
+    Send { to: Destination, kind: Kind, datagram: Vec<u8> },
+    Other(Effect<'static, W>),
+}
+
+impl<const W: usize> World<W> {
+    /// One step of a node. The tick that a board gives every Tp/4 changes nothing but the time of
+    /// the latest one, so that only the latest before this event needs to be told.
+    pub(crate) fn step(&mut self, node: usize, event: Event<'_>) {
+        let Some(mut effects) = self.effects.take() else { return };
+        let quarter = (self.timing().tp.0 / 4).max(1);
+        let machine = &mut self.machines[node];
+        if let Some(running) = &mut machine.node {
+            let ticks = (self.now - machine.running_since) / quarter;
+            let tick = machine.running_since + ticks * quarter;
+            let mut failed = false;
+            if tick > machine.last_tick {
+                machine.last_tick = tick;
+                running.step(machine.clock.local(tick), Event::Tick, &mut effects);
+                failed = !effects.is_empty();
+            }
+            if !failed {
+                running.step(machine.clock.local(self.now), event, &mut effects);
+            }
+            let lost = effects.overflowed();
+            self.carry_out(node, effects.iter());
+            if lost > 0 {
+                let what = format!("node {} lost {lost} effects", node + 1);
+                self.checker.violation(self.now, "a step had too many effects", what);
+            }
+        }
+        self.effects = Some(effects);
+        self.observe_and_trace(node);
+    }
+
+    fn carry_out<'e>(&mut self, node: usize, effects: impl Iterator<Item = Effect<'e, W>>) {
+        let mut waiting = false;
+        for effect in effects {
+            if waiting {
+                self.machines[node].deferred.push(match effect {
+                    Effect::Send { to, kind, datagram } => {
+                        Deferred::Send { to, kind, datagram: datagram.to_vec() }
+                    }
+                    Effect::SaveEpoch(epoch) => Deferred::Other(Effect::SaveEpoch(epoch)),
+                    Effect::SaveState { ticket, wait } => {
+                        Deferred::Other(Effect::SaveState { ticket, wait })
+                    }
+                    Effect::StopApplication => Deferred::Other(Effect::StopApplication),
+                    Effect::Reorganize { group, members } => {
+                        Deferred::Other(Effect::Reorganize { group, members })
+                    }
+                    Effect::StartApplication => Deferred::Other(Effect::StartApplication),
+                    Effect::FailSelf(cause) => Deferred::Other(Effect::FailSelf(cause)),
+                    Effect::Note(note) => Deferred::Other(Effect::Note(note)),
+                });
+                continue;
+            }
+            waiting = self.carry_out_one(node, effect);
+        }
+    }
+
+    /// Goes on where a save with `wait` had stopped.
+    pub(crate) fn carry_out_deferred(&mut self, node: usize) {
+        for effect in std::mem::take(&mut self.machines[node].deferred) {
+            match &effect {
+                Deferred::Send { to, kind, datagram } => {
+                    self.carry_out_one(node, Effect::Send { to: *to, kind: *kind, datagram });
+                }
+                Deferred::Other(effect) => {
+                    self.carry_out_one(node, *effect);
+                }
+            }
+        }
+        self.observe_and_trace(node);
+    }
+
+    /// `true` if what follows has to wait.
+    fn carry_out_one(&mut self, node: usize, effect: Effect<'_, W>) -> bool {
+        match effect {
+            Effect::Send { to, kind, datagram } => self.send(node, to, kind, datagram),
+            Effect::SaveEpoch(epoch) => self.begin_write(node, Write::Epoch(epoch)),
+            Effect::SaveState { ticket, wait } => {
+                let record = self.record_of(node);
+                self.machines[node].saves += 1;
+                self.tally.saves += 1;
+                self.machines[node].blocked = wait;
+                self.begin_write(node, Write::State { ticket, wait, record });
+                return wait;
+            }
+            Effect::StopApplication => self.machines[node].task.runs = false,
+            Effect::Reorganize { group, members } => {
+                self.schedule_reorganization(node, group, members);
+            }
+            Effect::StartApplication => self.start_application(node),
+            Effect::FailSelf(cause) => self.reset(
+                node,
+                match cause {
+                    FailCause::Deadline => ResetCause::Deadline,
+                    FailCause::NumbersExhausted => ResetCause::Request,
+                },
+            ),
+            Effect::Note(note) => self.note(node, note),
+        }
+        false
+    }
+
+    fn start_application(&mut self, node: usize) {
+        use bellwether::application::Application;
+        let machine = &mut self.machines[node];
+        let Some(running) = &machine.node else { return };
+        let state = running.state_vector();
+        let (status, definition) = (state.status, state.definition.clone());
+        let twice = machine.task.runs;
+        match definition {
+            Some(definition) if status == Status::Normal && !twice => {
+                <_ as Application<W>>::start(
+                    &mut machine.task,
+                    crate::world::node_id(node),
+                    &definition,
+                );
+            }
+            _ => {
+                let what = format!("node {} in {status:?}, running already: {twice}", node + 1);
+                self.checker.violation(self.now, "the task was started out of turn", what);
+            }
+        }
+    }
+
+    fn record_of(&self, node: usize) -> Box<[u8]> {
+        let mut room = [0; 1024];
+        let state = self.machines[node].node.as_ref().map(|running| running.state_vector());
+        let len = state.and_then(|state| StateVector::encode(state, &mut room)).unwrap_or(0);
+        room[..len].into()
+    }
+
+    fn note(&mut self, _node: usize, note: Note) {
+        match note {
+            Note::Suspected(_) => {
+                self.tally.suspicions += 1;
+                if self.tally.first_suspicion.is_none() {
+                    self.tally.first_suspicion = Some(self.now);
+                    self.tally.datagrams_at_suspicion = self.tally.datagrams;
+                    self.tally.bytes_at_suspicion = self.tally.bytes;
+                }
+            }
+            Note::SuspicionWrong(_) => self.tally.suspicions_wrong += 1,
+            Note::Election(_) => self.tally.elections += 1,
+            _ => {}
+        }
+    }
+
+    fn send(&mut self, node: usize, to: Destination, kind: Kind, datagram: &[u8]) {
+        self.check_send(node, kind, datagram);
+        let (target, index) = match to {
+            Destination::All => (Target::All, None),
+            Destination::Node(id) => {
+                (Target::Node(id.get()), Some(usize::from(id.get()) - 1))
+            }
+        };
+        if self.settings.trace {
+            let (message, bytes) = (kind.name().into(), datagram.len());
+            self.record(node, What::Send { to: target, message, bytes });
+        }
+        // What the node sends leaves when it is done with the datagram that it handles.
+        let leaves = self.now.max(self.machines[node].busy_until);
+        self.transmit(node, index, datagram, leaves);
+    }
+
+    /// Remembers a request, so that the time of its answer can be checked.
+    pub(crate) fn note_request(&mut self, node: usize, received: &Received) {
+        if let Ok(frame) = Frame::new_checked(&received.bytes)
+            && !frame.kind.is_reply()
+            && frame.kind != Kind::Beat
+        {
+            let (boot, call, arrived) = (frame.boot, frame.call, received.arrived);
+            let last = &mut self.machines[node].requests[usize::from(frame.source.get()) - 1];
+            if (last.boot, last.call) != (boot, call) {
+                last.answered = false;
+            }
+            (last.boot, last.call, last.arrived) = (boot, call, arrived);
+        }
+    }
+
+    fn check_send(&mut self, node: usize, kind: Kind, datagram: &[u8]) {
+        let now = self.now;
+        let machine = &self.machines[node];
+        let Some(running) = &machine.node else { return };
+        if machine.store.epoch != running.boot_epoch() {
+            let what = format!("node {}: {kind:?} in boot {}", node + 1, running.boot_epoch());
+            self.checker.violation(now, "a datagram before its boot epoch was durable", what);
+        }
+        if kind == Kind::Beat {
+            return;
+        }
+        let Some((frame, message)) = Frame::new_checked(datagram)
+            .and_then(|frame| Ok((frame, Message::<W>::parse(&frame)?.1)))
+            .ok()
+        else {
+            let what = format!("node {}: {kind:?}", node + 1);
+            self.checker.violation(now, "a datagram that cannot be read", what);
+            return;
+        };
+        let joined = matches!(
+            message,
+            Message::ReadyAck { accepted: true } | Message::ReadyAns { ok: true }
+        );
+        if joined && machine.durable_group() != running.state_vector().group {
+            let what = format!("node {}: {kind:?}", node + 1);
+            let allowed = self.settings.errata.has(bellwether::errata::Erratum::E5);
+            if !allowed {
+                self.checker.violation(now, "an answer to Ready before its save", what);
+            }
+        }
+        if kind.is_reply() {
+            self.check_answer_time(node, &frame, joined);
+        } else {
+            let digest = content_digest(&message);
+            let call = (frame.source.get(), frame.boot, frame.call);
+            self.checker.check_call(now, call, digest);
+        }
+    }
+
+    fn check_answer_time(&mut self, node: usize, frame: &Frame<'_>, saved: bool) {
+        let Destination::Node(to) = frame.destination else { return };
+        let machine = &self.machines[node];
+        let LastRequest { call, arrived, .. } = machine.requests[usize::from(to.get()) - 1];
+        if call != frame.call {
+            return;
+        }
+        let timing = self.timing();
+        let most = timing.tp.0 + if saved { timing.ts.0 } else { 0 };
+        // The node's clock may be slow by rho.
+        let most = most + most * Time::from(timing.drift_ppm) / 1_000_000 + 1;
+        if self.now > arrived + most {
+            let what = format!("node {}: {:?} after {} us", node + 1, frame.kind, self.now - arrived);
+            self.checker.violation(self.now, "an answer after Tp", what);
+        }
+    }
+
+    fn observe_and_trace(&mut self, node: usize) {
+        let before = *self.checker.view(node);
+        self.observe(node);
+        if self.settings.trace {
+            self.trace_state(node, before);
+        }
+    }
+
+    fn trace_state(&mut self, node: usize, _before: crate::checker::View) {
+        let Some(state) = self.summary(node) else { return };
+        if self.machines[node].traced == Some(state) {
+            return;
+        }
+        self.machines[node].traced = Some(state);
+        let what = What::State {
+            status: match state.status {
+                Status::Down => TraceStatus::Down,
+                Status::Election => TraceStatus::Election,
+                Status::Reorganization => TraceStatus::Reorganization,
+                Status::Normal => TraceStatus::Normal,
+            },
+            coordinator: state.coordinator.map(NodeId::get),
+            group: state.group.map(|group| (group.coordinator.get(), group.number)),
+            up: state.up.iter().map(NodeId::get).collect(),
+            definition: state.definition_digest,
+        };
+        self.record(node, what);
+    }
+}
+
+/// What a request says, apart from whom it still awaits and whether it still binds.
+fn content_digest<const W: usize>(message: &Message<'_, W>) -> u64 {
+    use std::hash::{Hash, Hasher};
+    let mut hasher = rustc_hash::FxHasher::default();
+    message.kind().hash(&mut hasher);
+    match message {
+        Message::AreYouThere { group, .. } => group.hash(&mut hasher),
+        Message::AreYouNormal { group }
+        | Message::Halt { group, .. }
+        | Message::NewCoordinator { group }
+        | Message::AreYouCoordinator { group, .. }
+        | Message::Invitation { group, .. }
+        | Message::Accept { group }
+        | Message::Beat { group } => group.hash(&mut hasher),
+        Message::Ready { group, up, definition } => {
+            (group, up, definition).hash(&mut hasher);
+        }
+        _ => {}
+    }
+    hasher.finish()
+}

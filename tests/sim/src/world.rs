@@ -1,0 +1,561 @@
+//! The world: nodes, wire and time.
+//!
+//! Events are taken from one queue in order of time, then of their making; every random choice comes
+//! from one generator. So the same seed gives the same run, bit for bit.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::rc::Rc;
+
+use bellwether::config::{Algorithm, Config, Durability, Timing};
+use bellwether::effects::Effects;
+use bellwether::errata::Errata;
+use bellwether::id::{GroupId, NodeId, NodeSet};
+use bellwether::node::{Event, Node};
+use bellwether::state::Summary;
+use bellwether_scenario::{Action, NodeEvent, ResetCause, What};
+
+use crate::checker::{Checker, View};
+use crate::clock::{Clock, Time};
+use crate::machine::{Machine, Received, Write};
+use crate::network::{Fate, Network};
+
+/// What a run is made of.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub nodes: u8,
+    pub algorithm: Algorithm,
+    pub durability: Durability,
+    pub timing: Timing,
+    pub preference: Vec<u8>,
+    pub errata: Errata,
+    pub seed: u64,
+    /// The delay of a perfect link is drawn from this range.
+    pub base_delay_us: (Time, Time),
+    pub save_us: (Time, Time),
+    /// How long a node is busy with one datagram.
+    pub handling_us: Time,
+    /// How many frames wait at a busy node; more are lost.
+    pub queue_frames: usize,
+    /// From power to the first event.
+    pub boot_us: Time,
+    pub reorganize_us: (Time, Time),
+    /// Every clock is off by up to this.
+    pub drift_ppm: i32,
+    /// Collect a trace.
+    pub trace: bool,
+}
+
+impl Settings {
+    /// A quiet network: the base delay of INTERFACES, small saves, an ordinary board.
+    pub fn new(nodes: u8, algorithm: Algorithm, timing: Timing, seed: u64) -> Self {
+        let tm = timing.tm.0;
+        Self {
+            nodes,
+            algorithm,
+            durability: Durability::Group,
+            timing,
+            preference: vec![0; nodes.into()],
+            errata: Errata::default(),
+            seed,
+            base_delay_us: (tm / 20, tm / 2),
+            save_us: (1000.min(timing.ts.0), 2000.min(timing.ts.0)),
+            handling_us: 50,
+            queue_frames: 16,
+            boot_us: 2000,
+            reorganize_us: (100, 500),
+            drift_ppm: 0,
+            trace: false,
+        }
+    }
+
+    /// The timing of a node: answers are spread so that each finds the asker free.
+    fn node_timing(&self) -> Timing {
+        let most = self.timing.tp.0 / 2 / u64::from(self.nodes);
+        let answer_spacing = bellwether::time::Duration(self.handling_us.min(most));
+        Timing { answer_spacing, ..self.timing }
+    }
+}
+
+/// What happens in the world.
+#[derive(Debug)]
+enum Happening {
+    Arrive { to: u8, bytes: Rc<[u8]> },
+    Wake { node: u8 },
+    /// The firmware of a powered board starts.
+    Start { node: u8, life: u32 },
+    WriteDone { node: u8, life: u32 },
+    Reorganized { node: u8, life: u32, group: GroupId, members: [u64; 4] },
+}
+
+#[derive(Debug)]
+struct Entry {
+    at: Time,
+    order: u64,
+    happening: Happening,
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.order == other.order
+    }
+}
+impl Eq for Entry {}
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.order).cmp(&(other.at, other.order))
+    }
+}
+
+/// What a run counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub datagrams: u64,
+    pub bytes: u64,
+    pub elections: u64,
+    pub suspicions: u64,
+    pub suspicions_wrong: u64,
+    pub overflows: u64,
+    pub saves: u64,
+    pub writes_cut: u64,
+    pub resets: u64,
+    /// When a node last suspected its coordinator for the first time since this was cleared.
+    pub first_suspicion: Option<Time>,
+    /// Datagrams handed to the network when that was.
+    pub datagrams_at_suspicion: u64,
+    pub bytes_at_suspicion: u64,
+}
+
+#[derive(Debug)]
+pub struct World<const W: usize> {
+    pub settings: Settings,
+    timing: Timing,
+    pub now: Time,
+    pub(crate) rng: fastrand::Rng,
+    queue: BinaryHeap<Reverse<Entry>>,
+    order: u64,
+    pub network: Network,
+    pub machines: Vec<Machine<W>>,
+    pub checker: Checker,
+    pub tally: Tally,
+    /// Collected while `settings.trace`; the caller drains it.
+    pub trace: Vec<NodeEvent>,
+    pub(crate) effects: Option<Box<Effects<W>>>,
+    pub(crate) definition_scratch: Vec<u8>,
+}
+
+pub(crate) fn node_id(index: usize) -> NodeId {
+    NodeId::new(index as u8 + 1).unwrap_or(const { NodeId::new(1).unwrap() })
+}
+
+impl<const W: usize> World<W> {
+    /// All nodes without power.
+    pub fn new(settings: Settings) -> Self {
+        let mut rng = fastrand::Rng::with_seed(settings.seed);
+        let nodes = usize::from(settings.nodes);
+        let (low, high) = settings.base_delay_us;
+        let drift = settings.drift_ppm;
+        let machines = (0..nodes)
+            .map(|_| Machine::new(Clock::new(rng.u32(0..10_000_000), rng.i32(-drift..=drift)), nodes))
+            .collect();
+        Self {
+            timing: settings.node_timing(),
+            now: 0,
+            queue: BinaryHeap::new(),
+            order: 0,
+            network: Network::new(nodes, low..=high),
+            machines,
+            checker: Checker::new(nodes, settings.algorithm == Algorithm::Bully),
+            tally: Tally::default(),
+            trace: Vec::new(),
+            effects: Some(Box::default()),
+            definition_scratch: Vec::new(),
+            rng,
+            settings,
+        }
+    }
+
+    pub fn timing(&self) -> &Timing {
+        &self.timing
+    }
+
+    fn schedule(&mut self, at: Time, happening: Happening) {
+        self.order += 1;
+        self.queue.push(Reverse(Entry { at, order: self.order, happening }));
+    }
+
+    /// Lets time pass until `end`, or until `stop` says so after an event.
+    pub fn run_until(&mut self, end: Time, mut stop: impl FnMut(&Self) -> bool) {
+        while let Some(Reverse(entry)) = self.queue.peek() {
+            if entry.at > end {
+                break;
+            }
+            let Some(Reverse(entry)) = self.queue.pop() else { break };
+            self.now = entry.at;
+            self.happen(entry.happening);
+            if stop(self) {
+                return;
+            }
+        }
+        self.now = end;
+    }
+
+    pub fn run_for(&mut self, span: Time) {
+        self.run_until(self.now + span, |_| false);
+    }
+
+    fn happen(&mut self, happening: Happening) {
+        match happening {
+            Happening::Arrive { to, bytes } => self.arrive(to.into(), bytes),
+            Happening::Wake { node } => {
+                let machine = &mut self.machines[usize::from(node)];
+                if machine.wake_at == self.now {
+                    machine.wake_at = Time::MAX;
+                    self.run_machine(node.into());
+                }
+            }
+            Happening::Start { node, life } => {
+                if self.machines[usize::from(node)].life == life {
+                    self.start(node.into());
+                }
+            }
+            Happening::WriteDone { node, life } => {
+                if self.machines[usize::from(node)].life == life {
+                    self.write_done(node.into());
+                }
+            }
+            Happening::Reorganized { node, life, group, members } => {
+                if self.machines[usize::from(node)].life == life {
+                    self.reorganized(node.into(), group, members);
+                }
+            }
+        }
+    }
+
+    // --- what is done to the nodes ----------------------------------------------------------
+
+    /// Carries out an action of a scenario or of a random run.
+    pub fn act(&mut self, action: &Action) {
+        let index = |id: &u8| usize::from(*id) - 1;
+        match action {
+            Action::Kill { nodes } => nodes.iter().map(index).for_each(|node| self.kill(node)),
+            Action::Boot { nodes } => nodes.iter().map(index).for_each(|node| self.power_on(node)),
+            Action::Pause { nodes } => nodes.iter().map(index).for_each(|node| self.pause(node)),
+            Action::Resume { nodes } => nodes.iter().map(index).for_each(|node| self.resume(node)),
+            Action::Partition { sets } => {
+                let sets: Vec<Vec<usize>> =
+                    sets.iter().map(|set| set.iter().map(index).collect()).collect();
+                self.network.partition(&sets);
+            }
+            Action::Link { from, to, quality } => {
+                for from in from.iter().map(index) {
+                    for to in to.iter().map(index).filter(|to| *to != from) {
+                        self.network.set_link(from, to, *quality);
+                    }
+                }
+            }
+            Action::Heal => self.network.heal(),
+        }
+    }
+
+    pub fn power_on(&mut self, node: usize) {
+        let machine = &mut self.machines[node];
+        if machine.powered {
+            return;
+        }
+        machine.powered = true;
+        machine.paused = false;
+        let life = machine.life;
+        self.schedule(self.now + self.settings.boot_us, Happening::Start { node: node as u8, life });
+    }
+
+    pub fn kill(&mut self, node: usize) {
+        let machine = &mut self.machines[node];
+        if !machine.powered {
+            return;
+        }
+        self.tally.writes_cut += u64::from(!machine.writes.is_empty());
+        machine.powered = false;
+        machine.paused = false;
+        machine.lose_ram(&mut self.rng);
+        self.record(node, What::Kill);
+        self.observe(node);
+    }
+
+    pub fn pause(&mut self, node: usize) {
+        self.machines[node].paused = true;
+        self.observe(node);
+    }
+
+    /// The node goes on where it was. What it first learns is how late it is.
+    pub fn resume(&mut self, node: usize) {
+        let machine = &mut self.machines[node];
+        if !machine.paused {
+            return;
+        }
+        machine.paused = false;
+        machine.running_since = self.now;
+        self.step(node, Event::Tick);
+        self.observe(node);
+        self.run_machine(node);
+    }
+
+    fn start(&mut self, node: usize) {
+        let mut config = Config::<W>::new(
+            node_id(node),
+            self.settings.algorithm,
+            self.settings.durability,
+            self.timing,
+        );
+        config.errata = self.settings.errata;
+        for (index, preference) in self.settings.preference.iter().enumerate() {
+            // The caller has checked ids and capacity.
+            let _ = config.add_member(index as u8 + 1, *preference);
+        }
+        let machine = &mut self.machines[node];
+        match Node::new(config) {
+            Ok(started) => machine.node = Some(started),
+            Err(error) => {
+                let what = format!("node {}: {error}", node + 1);
+                self.checker.violation(self.now, "a configuration was refused", what);
+                return;
+            }
+        }
+        machine.running_since = self.now;
+        machine.last_tick = self.now;
+        machine.busy_until = self.now;
+        machine.write_ends = self.now;
+        let stored_epoch = Some(machine.store.epoch);
+        self.record(node, What::Boot);
+        self.step(node, Event::Boot { stored_epoch });
+        self.run_machine(node);
+    }
+
+    /// The node reset itself.
+    pub(crate) fn reset(&mut self, node: usize, cause: ResetCause) {
+        let machine = &mut self.machines[node];
+        *machine.resets.entry(cause).or_default() += 1;
+        machine.lose_ram(&mut self.rng);
+        let life = machine.life;
+        self.tally.resets += 1;
+        self.record(node, What::Reset { cause });
+        self.schedule(self.now + self.settings.boot_us, Happening::Start { node: node as u8, life });
+    }
+
+    // --- the wire ---------------------------------------------------------------------------
+
+    pub(crate) fn transmit(&mut self, from: usize, to: Option<usize>, bytes: &[u8], leaves: Time) {
+        self.tally.datagrams += 1;
+        self.tally.bytes += bytes.len() as u64;
+        let bytes: Rc<[u8]> = bytes.into();
+        match to {
+            Some(to) => self.carry(from, to, &bytes, leaves),
+            None => {
+                for to in (0..self.machines.len()).filter(|to| *to != from) {
+                    self.carry(from, to, &bytes, leaves);
+                }
+            }
+        }
+    }
+
+    fn carry(&mut self, from: usize, to: usize, bytes: &Rc<[u8]>, leaves: Time) {
+        let tm = self.timing.tm.0;
+        match self.network.carry(from, to, &mut self.rng) {
+            Fate::Lost => {
+                if self.machines[to].powered {
+                    self.checker.assumption_broken(self.now);
+                }
+            }
+            Fate::Arrives(first, second) => {
+                if first > tm || second.is_some_and(|second| second > tm) {
+                    self.checker.assumption_broken(self.now);
+                }
+                for delay in [Some(first), second].into_iter().flatten() {
+                    let arrive = Happening::Arrive { to: to as u8, bytes: Rc::clone(bytes) };
+                    self.schedule(leaves + delay, arrive);
+                }
+            }
+        }
+    }
+
+    fn arrive(&mut self, to: usize, bytes: Rc<[u8]>) {
+        let machine = &mut self.machines[to];
+        if machine.node.is_none() {
+            return;
+        }
+        if machine.queue.len() >= self.settings.queue_frames {
+            self.tally.overflows += 1;
+            self.checker.assumption_broken(self.now);
+            return;
+        }
+        machine.queue.push_back(Received { arrived: self.now, bytes });
+        if machine.busy_until <= self.now {
+            self.run_machine(to);
+        } else {
+            self.wake(to, self.machines[to].busy_until);
+        }
+    }
+
+    // --- the processor ----------------------------------------------------------------------
+
+    fn wake(&mut self, node: usize, at: Time) {
+        let machine = &mut self.machines[node];
+        if at < machine.wake_at {
+            machine.wake_at = at;
+            self.schedule(at, Happening::Wake { node: node as u8 });
+        }
+    }
+
+    /// Does what is due at a node: timers first, then datagrams in order of arrival.
+    pub(crate) fn run_machine(&mut self, node: usize) {
+        loop {
+            let machine = &mut self.machines[node];
+            if machine.paused || machine.blocked {
+                return; // whoever ends that calls again
+            }
+            let Some(running) = &machine.node else { return };
+            let deadline = running.next_deadline();
+            if machine.busy_until > self.now {
+                if deadline.is_some() || !machine.queue.is_empty() {
+                    let until = machine.busy_until;
+                    self.wake(node, until);
+                }
+                return;
+            }
+            if deadline.is_some_and(|deadline| deadline <= machine.clock.local(self.now)) {
+                self.step(node, Event::Timer);
+            } else if let Some(received) = machine.queue.pop_front() {
+                self.handle(node, &received);
+            } else {
+                if let Some(deadline) = deadline {
+                    let at = machine.clock.global(deadline);
+                    self.wake(node, at);
+                }
+                return;
+            }
+        }
+    }
+
+    fn handle(&mut self, node: usize, received: &Received) {
+        self.note_request(node, received);
+        let machine = &mut self.machines[node];
+        machine.busy_until = self.now + self.settings.handling_us;
+        let arrived = machine.clock.local(received.arrived);
+        self.step(node, Event::Datagram { received: arrived, bytes: &received.bytes });
+    }
+
+    fn reorganized(&mut self, node: usize, group: GroupId, members: [u64; 4]) {
+        use bellwether::application::Application;
+        let machine = &mut self.machines[node];
+        if machine.paused {
+            // Computed, but handed over only when the node runs again.
+            let life = machine.life;
+            let again = Happening::Reorganized { node: node as u8, life, group, members };
+            self.schedule(self.now + 100, again);
+            return;
+        }
+        let members: NodeSet<W> = (0..255)
+            .filter(|bit| members[bit / 64] & (1 << (bit % 64)) != 0)
+            .map(node_id)
+            .collect();
+        let definition = machine.task.reorganize(group, &members);
+        self.step(node, Event::Reorganized { group, definition: definition.as_bytes() });
+        self.run_machine(node);
+    }
+
+    pub(crate) fn schedule_reorganization(
+        &mut self,
+        node: usize,
+        group: GroupId,
+        members: NodeSet<W>,
+    ) {
+        let mut bits = [0u64; 4];
+        for member in members.iter() {
+            let bit = usize::from(member.get()) - 1;
+            bits[bit / 64] |= 1 << (bit % 64);
+        }
+        let (low, high) = self.settings.reorganize_us;
+        let at = self.now + self.rng.u64(low..=high);
+        let life = self.machines[node].life;
+        self.schedule(at, Happening::Reorganized { node: node as u8, life, group, members: bits });
+    }
+
+    // --- safe storage -----------------------------------------------------------------------
+
+    pub(crate) fn begin_write(&mut self, node: usize, write: Write) {
+        let (low, high) = self.settings.save_us;
+        let takes = self.rng.u64(low..=high);
+        let machine = &mut self.machines[node];
+        machine.write_ends = machine.write_ends.max(self.now) + takes;
+        machine.writes.push_back(write);
+        let (at, life) = (machine.write_ends, machine.life);
+        self.schedule(at, Happening::WriteDone { node: node as u8, life });
+    }
+
+    fn write_done(&mut self, node: usize) {
+        let machine = &mut self.machines[node];
+        if machine.paused {
+            // The flash part works on; the processor notices later.
+            let life = machine.life;
+            self.schedule(self.now + 100, Happening::WriteDone { node: node as u8, life });
+            return;
+        }
+        let Some(write) = machine.writes.pop_front() else { return };
+        machine.commit(write.clone());
+        match write {
+            Write::Epoch(epoch) => {
+                self.step(node, Event::EpochSaved { read_back: Some(epoch) });
+            }
+            Write::State { wait: true, .. } => {
+                machine.blocked = false;
+                self.carry_out_deferred(node);
+            }
+            Write::State { ticket, .. } => self.step(node, Event::Saved(ticket)),
+        }
+        self.run_machine(node);
+    }
+
+    // --- what is seen of the nodes ----------------------------------------------------------
+
+    /// Tells checker and trace what the node's state vector is now.
+    pub(crate) fn observe(&mut self, node: usize) {
+        let machine = &self.machines[node];
+        let view = match &machine.node {
+            Some(running) => {
+                let state = running.state_vector();
+                View {
+                    live: machine.powered && !machine.paused,
+                    status: state.status,
+                    coordinator: state.coordinator.map(NodeId::get),
+                    group: state.group,
+                    definition: state.definition.as_ref().map(|d| d.digest()),
+                }
+            }
+            None => View { live: machine.powered, ..View::DOWN },
+        };
+        if *self.checker.view(node) != view {
+            self.checker.update(self.now, node, view);
+        }
+    }
+
+    pub(crate) fn record(&mut self, node: usize, what: What) {
+        if self.settings.trace {
+            let at_us = self.now;
+            self.trace.push(NodeEvent { at_us, node: node as u8 + 1, uncertainty_us: None, what });
+        }
+    }
+
+    pub fn summary(&self, node: usize) -> Option<Summary<W>> {
+        self.machines[node].node.as_ref().map(|running| running.state_vector().summary())
+    }
+
+    /// Whether the live nodes among `nodes` are settled.
+    pub fn is_settled(&self, nodes: &[usize]) -> bool {
+        self.checker.is_settled(nodes.iter().copied())
+    }
+}
