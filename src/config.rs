@@ -61,15 +61,11 @@ pub struct Timing {
 impl Timing {
     /// The defaults for a network with bounds `tm` and `tp` whose saves add `ts`.
     #[must_use]
-    pub fn derive(tm: Duration, tp: Duration, ts: Duration, durability: Durability) -> Self {
+    pub fn derive(tm: Duration, tp: Duration, ts: Duration) -> Self {
         let zero = Duration::ZERO;
         let timing = Self {
             tm,
-            tp: match durability {
-                Durability::Group => tp,
-                // Every answer may wait for a save.
-                Durability::Strict => tp + ts,
-            },
+            tp,
             ts,
             t: zero,
             check: zero,
@@ -85,6 +81,14 @@ impl Timing {
             drift_ppm: 100,
             tick: Duration(50),
         };
+        timing.with_t(timing.t_min())
+    }
+
+    /// For strict durability among `nodes` nodes: an answer may wait for a save, and so may each of
+    /// the answers that are due before it.
+    #[must_use]
+    pub fn strict(self, nodes: usize) -> Self {
+        let timing = Self { tp: self.tp + self.ts.times(nodes as u64), ..self };
         timing.with_t(timing.t_min())
     }
 
@@ -337,7 +341,7 @@ mod tests {
 
     fn timing() -> Timing {
         let ms = Duration::from_millis;
-        Timing::derive(ms(20), ms(10), ms(5), Durability::Group)
+        Timing::derive(ms(20), ms(10), ms(5))
     }
 
     #[test]

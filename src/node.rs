@@ -98,7 +98,9 @@ impl<const W: usize> Node<W> {
         if self.station.failed {
             return;
         }
-        let before = (self.station.state.summary(), self.station.state.halted_by);
+        let strict = self.station.config.durability == Durability::Strict;
+        let watched = |state: &StateVector<W>| strict.then(|| (state.summary(), state.halted_by));
+        let before = watched(&self.station.state);
         let mut turn = Turn { now, node: &mut self.station, out };
         if !matches!(event, Event::Boot { .. }) && self.life != Life::Down {
             // Assumption 9: a node that ran late has failed, and must not act before it knows.
@@ -154,8 +156,7 @@ impl<const W: usize> Node<W> {
                 }
             },
         }
-        let after = (turn.node.state.summary(), turn.node.state.halted_by);
-        if turn.node.config.durability == Durability::Strict && before != after {
+        if before != watched(&turn.node.state) {
             let ticket = turn.next_ticket();
             turn.out.push_first(Effect::SaveState { ticket, wait: true });
         }

@@ -269,7 +269,13 @@ impl<const W: usize> Turn<'_, W> {
     /// The guard of Assumption 9: an answer leaves in time or not at all.
     fn send_answer(&mut self, request: &Request, message: Message<'static, W>, more: Duration) {
         let taken = self.now.since(request.received);
-        if taken > self.node.config.timing.tp + more {
+        let config = &self.node.config;
+        // Under strict durability it leaves only after the save of this turn.
+        let save_ahead = match config.durability {
+            Durability::Strict => config.timing.ts,
+            Durability::Group => Duration::ZERO,
+        };
+        if taken + save_ahead > config.timing.tp + more {
             self.fail(FailCause::Deadline);
             return;
         }

@@ -143,8 +143,9 @@ impl<const W: usize> Bully<W> {
         for member in turn.node.state.up.iter() {
             self.silent_checks[member] = 0;
         }
-        if let Some(stranger) = self.strangers.iter().next() {
-            self.provoked(turn, stranger);
+        if !self.strangers.is_empty() {
+            // Another turn, so that the task has started before it is stopped.
+            turn.set_timer(Timer::Check, Duration::ZERO);
         }
     }
 
@@ -183,6 +184,13 @@ impl<const W: usize> Bully<W> {
             || others.is_empty()
         {
             return;
+        }
+        if let Some(stranger) = self.strangers.iter().next() {
+            self.strangers = NodeSet::EMPTY;
+            self.provoked(turn, stranger);
+            if self.phase != Phase::Idle || turn.status() != Status::Normal {
+                return;
+            }
         }
         self.phase = Phase::Check;
         turn.open_round(others, turn.node.config.timing.t);

@@ -167,6 +167,8 @@ impl<const W: usize> Bully<W> {
             Phase::Probe if turn.node.state.coordinator == Some(from) => {
                 self.suspicion_was_wrong(turn, from);
             }
+            // It is there: that answers the question.
+            Phase::Ask => self.wait(turn),
             Phase::Idle => self.arm_quiet(turn),
             _ => {}
         }

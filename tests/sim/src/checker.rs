@@ -20,8 +20,10 @@ pub struct Violation {
 /// What the assertions speak of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct View {
-    /// Powered, booted and running.
+    /// Powered and running.
     pub live: bool,
+    /// Stopped where it was; it may go on with the state that it had.
+    pub paused: bool,
     pub status: Status,
     pub coordinator: Option<u8>,
     pub group: Option<GroupId>,
@@ -30,7 +32,7 @@ pub struct View {
 
 impl View {
     pub const DOWN: Self =
-        Self { live: false, status: Status::Down, coordinator: None, group: None, definition: None };
+        Self { live: false, paused: false, status: Status::Down, coordinator: None, group: None, definition: None };
 
     fn takes_part(&self) -> bool {
         self.live && matches!(self.status, Status::Reorganization | Status::Normal)
@@ -48,6 +50,8 @@ pub struct Checker {
     assertion_1_promised: bool,
     assumptions_hold: bool,
     checked_since: Time,
+    broken_at: Time,
+    grace: Time,
     assertion_1_us: Time,
     /// The definition of every group that was ever Normal.
     definitions: FxHashMap<GroupId, u64>,
@@ -59,12 +63,15 @@ pub struct Checker {
 }
 
 impl Checker {
-    pub fn new(nodes: usize, assertion_1_promised: bool) -> Self {
+    /// `grace`: how long after a lost or late frame nodes may still act because of it.
+    pub fn new(nodes: usize, assertion_1_promised: bool, grace: Time) -> Self {
         Self {
             views: vec![View::DOWN; nodes],
             assertion_1_promised,
             assumptions_hold: true,
             checked_since: 0,
+            broken_at: 0,
+            grace,
             assertion_1_us: 0,
             definitions: FxHashMap::default(),
             created: FxHashMap::default(),
@@ -95,6 +102,20 @@ impl Checker {
     pub fn assumption_broken(&mut self, now: Time) {
         self.assertion_1_us = self.assertion_1_us(now);
         self.assumptions_hold = false;
+        self.broken_at = now;
+    }
+
+    /// The exemption ends in a settled state on which nothing that went before weighs any more.
+    fn end_exemption(&mut self, now: Time) {
+        if self.assumptions_hold || now < self.broken_at + self.grace {
+            return;
+        }
+        // A paused node is not seen here, but what it missed may still come to light.
+        let all_seen = !self.views.iter().any(|view| view.paused);
+        if all_seen && self.is_settled(0..self.views.len()) {
+            self.assumptions_hold = true;
+            self.checked_since = now;
+        }
     }
 
     /// All Normal, one coordinator, one group, one definition among the live nodes of `nodes`.
@@ -106,6 +127,7 @@ impl Checker {
 
     /// A node's state vector changed, or it went down, paused or came back.
     pub fn update(&mut self, now: Time, node: usize, view: View) {
+        self.end_exemption(now);
         let before = std::mem::replace(&mut self.views[node], view);
         if before == view {
             return;
@@ -116,10 +138,6 @@ impl Checker {
             if other != node {
                 self.check_pair(now, node, other);
             }
-        }
-        if !self.assumptions_hold && self.is_settled(0..self.views.len()) {
-            self.assumptions_hold = true;
-            self.checked_since = now;
         }
     }
 

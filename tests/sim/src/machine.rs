@@ -7,10 +7,12 @@ use bellwether::application::Application;
 use bellwether::effects::Ticket;
 use bellwether::id::{GroupId, NodeId, NodeSet};
 use bellwether::node::Node;
-use bellwether::state::{Definition, StateVector};
+use bellwether::state::{Definition, StateVector, Summary};
 use bellwether_scenario::ResetCause;
+use rustc_hash::FxHashSet;
 
 use crate::clock::{Clock, Time};
+use crate::shell::Deferred;
 
 /// What safe storage holds.
 #[derive(Debug, Clone, Default)]
@@ -39,6 +41,8 @@ pub struct LastRequest {
     pub boot: u32,
     pub call: u32,
     pub arrived: Time,
+    /// The group of a Ready.
+    pub ready: Option<GroupId>,
 }
 
 /// The task of a simulated node: its definitions tell groups, members and computations apart.
@@ -84,13 +88,18 @@ pub struct Machine<const W: usize> {
     pub queue: VecDeque<Received>,
     pub busy_until: Time,
     pub wake_at: Time,
-    /// When the ticks of this stretch of running began.
-    pub running_since: Time,
-    pub last_tick: Time,
+    /// When the node is told next that it runs on time.
+    pub next_tick: Time,
     pub task: SimTask,
     pub resets: BTreeMap<ResetCause, u64>,
     pub requests: Vec<LastRequest>,
     pub saves: u64,
+    /// The groups whose state vector was ever durable here.
+    pub durable_groups: FxHashSet<GroupId>,
+    /// Effects that wait for a save.
+    pub deferred: Vec<Deferred<W>>,
+    /// What the trace last said of the state vector.
+    pub traced: Option<Summary<W>>,
 }
 
 impl<const W: usize> Machine<W> {
@@ -108,12 +117,14 @@ impl<const W: usize> Machine<W> {
             queue: VecDeque::new(),
             busy_until: 0,
             wake_at: Time::MAX,
-            running_since: 0,
-            last_tick: 0,
+            next_tick: 0,
             task: SimTask::default(),
             resets: BTreeMap::new(),
             requests: vec![LastRequest::default(); nodes],
             saves: 0,
+            durable_groups: FxHashSet::default(),
+            deferred: Vec::new(),
+            traced: None,
         }
     }
 
@@ -124,6 +135,8 @@ impl<const W: usize> Machine<W> {
         self.node = None;
         self.blocked = false;
         self.queue.clear();
+        self.deferred.clear();
+        self.traced = None;
         self.wake_at = Time::MAX;
         self.task.runs = false;
         if let Some(write) = self.writes.pop_front()
@@ -137,13 +150,11 @@ impl<const W: usize> Machine<W> {
     pub fn commit(&mut self, write: Write) {
         match write {
             Write::Epoch(epoch) => self.store.epoch = epoch,
-            Write::State { record, .. } => self.store.record = Some(record),
+            Write::State { record, .. } => {
+                let state = StateVector::<W>::decode(&record);
+                self.durable_groups.extend(state.ok().and_then(|state| state.group));
+                self.store.record = Some(record);
+            }
         }
-    }
-
-    /// The group of the state vector in safe storage.
-    pub fn durable_group(&self) -> Option<GroupId> {
-        let record = self.store.record.as_ref()?;
-        StateVector::<W>::decode(record).ok()?.group
     }
 }

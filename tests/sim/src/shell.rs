@@ -19,23 +19,37 @@ pub enum Deferred<const W: usize> {
 }
 
 impl<const W: usize> World<W> {
-    /// One step of a node. The tick that a board gives every Tp/4 changes nothing but the time of
-    /// the latest one, so that only the latest before this event needs to be told.
+    /// One step of a node, after the ticks that were due before it.
     pub(crate) fn step(&mut self, node: usize, event: Event<'_>) {
-        let Some(mut effects) = self.effects.take() else { return };
+        if self.give_ticks(node) {
+            self.step_once(node, self.now, event);
+        }
+    }
+
+    /// The ticks that a board gives every Tp/4 while it runs; `false` if one came too late.
+    pub(crate) fn give_ticks(&mut self, node: usize) -> bool {
         let quarter = (self.timing().tp.0 / 4).max(1);
-        let machine = &mut self.machines[node];
-        if let Some(running) = &mut machine.node {
-            let ticks = (self.now - machine.running_since) / quarter;
-            let tick = machine.running_since + ticks * quarter;
-            let mut failed = false;
-            if tick > machine.last_tick {
-                machine.last_tick = tick;
-                running.step(machine.clock.local(tick), Event::Tick, &mut effects);
-                failed = !effects.is_empty();
+        while self.machines[node].next_tick <= self.now {
+            let tick = self.machines[node].next_tick;
+            self.machines[node].next_tick += quarter;
+            if !self.step_once(node, tick, Event::Tick) {
+                return false;
             }
-            if !failed {
-                running.step(machine.clock.local(self.now), event, &mut effects);
+        }
+        true
+    }
+
+    /// `false` if the node has failed in it.
+    fn step_once(&mut self, node: usize, at: Time, event: Event<'_>) -> bool {
+        let Some(mut effects) = self.effects.take() else { return false };
+        let machine = &mut self.machines[node];
+        let life = machine.life;
+        let is_tick = matches!(event, Event::Tick);
+        if let Some(running) = &mut machine.node {
+            running.step(machine.clock.local(at), event, &mut effects);
+            if is_tick && effects.is_empty() {
+                self.effects = Some(effects);
+                return true;
             }
             let lost = effects.overflowed();
             self.carry_out(node, effects.iter());
@@ -46,6 +60,7 @@ impl<const W: usize> World<W> {
         }
         self.effects = Some(effects);
         self.observe_and_trace(node);
+        self.machines[node].life == life
     }
 
     fn carry_out<'e>(&mut self, node: usize, effects: impl Iterator<Item = Effect<'e, W>>) {
@@ -189,10 +204,11 @@ impl<const W: usize> World<W> {
         {
             let (boot, call, arrived) = (frame.boot, frame.call, received.arrived);
             let last = &mut self.machines[node].requests[usize::from(frame.source.get()) - 1];
-            if (last.boot, last.call) != (boot, call) {
-                last.answered = false;
-            }
-            (last.boot, last.call, last.arrived) = (boot, call, arrived);
+            let ready = match Message::<W>::parse(&frame) {
+                Ok((_, Message::Ready { group, .. })) => Some(group),
+                _ => None,
+            };
+            *last = LastRequest { boot, call, arrived, ready };
         }
     }
 
@@ -219,10 +235,11 @@ impl<const W: usize> World<W> {
             message,
             Message::ReadyAck { accepted: true } | Message::ReadyAns { ok: true }
         );
-        if joined && machine.durable_group() != running.state_vector().group {
-            let what = format!("node {}: {kind:?}", node + 1);
-            let allowed = self.settings.errata.has(bellwether::errata::Erratum::E5);
-            if !allowed {
+        if joined && let Destination::Node(to) = frame.destination {
+            let request = &machine.requests[usize::from(to.get()) - 1];
+            let durable = request.ready.is_some_and(|group| machine.durable_groups.contains(&group));
+            if request.call == frame.call && !durable {
+                let what = format!("node {}: {kind:?} for {:?}", node + 1, request.ready);
                 self.checker.violation(now, "an answer to Ready before its save", what);
             }
         }
@@ -253,14 +270,13 @@ impl<const W: usize> World<W> {
     }
 
     fn observe_and_trace(&mut self, node: usize) {
-        let before = *self.checker.view(node);
         self.observe(node);
         if self.settings.trace {
-            self.trace_state(node, before);
+            self.trace_state(node);
         }
     }
 
-    fn trace_state(&mut self, node: usize, _before: crate::checker::View) {
+    fn trace_state(&mut self, node: usize) {
         let Some(state) = self.summary(node) else { return };
         if self.machines[node].traced == Some(state) {
             return;

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
 
-use bellwether::config::{Algorithm, Config, Durability, Timing};
+use bellwether::config::{Algorithm, Config, ConfigError, Durability, Timing};
 use bellwether::effects::Effects;
 use bellwether::errata::Errata;
 use bellwether::id::{GroupId, NodeId, NodeSet};
@@ -146,7 +146,12 @@ pub struct World<const W: usize> {
     /// Collected while `settings.trace`; the caller drains it.
     pub trace: Vec<NodeEvent>,
     pub(crate) effects: Option<Box<Effects<W>>>,
-    pub(crate) definition_scratch: Vec<u8>,
+}
+
+/// After a lost or late frame: so long it can take until a node acts because of it.
+fn grace(settings: &Settings) -> Time {
+    let timing = &settings.timing;
+    timing.quiet.0 + timing.stagger.0 * u64::from(settings.nodes) + 3 * timing.t.0
 }
 
 pub(crate) fn node_id(index: usize) -> NodeId {
@@ -170,11 +175,10 @@ impl<const W: usize> World<W> {
             order: 0,
             network: Network::new(nodes, low..=high),
             machines,
-            checker: Checker::new(nodes, settings.algorithm == Algorithm::Bully),
+            checker: Checker::new(nodes, settings.algorithm == Algorithm::Bully, grace(&settings)),
             tally: Tally::default(),
             trace: Vec::new(),
             effects: Some(Box::default()),
-            definition_scratch: Vec::new(),
             rng,
             settings,
         }
@@ -288,6 +292,7 @@ impl<const W: usize> World<W> {
     }
 
     pub fn pause(&mut self, node: usize) {
+        self.give_ticks(node);
         self.machines[node].paused = true;
         self.observe(node);
     }
@@ -299,26 +304,32 @@ impl<const W: usize> World<W> {
             return;
         }
         machine.paused = false;
-        machine.running_since = self.now;
+        machine.next_tick = machine.next_tick.max(self.now);
         self.step(node, Event::Tick);
         self.observe(node);
         self.run_machine(node);
     }
 
-    fn start(&mut self, node: usize) {
-        let mut config = Config::<W>::new(
-            node_id(node),
-            self.settings.algorithm,
-            self.settings.durability,
-            self.timing,
-        );
-        config.errata = self.settings.errata;
-        for (index, preference) in self.settings.preference.iter().enumerate() {
-            // The caller has checked ids and capacity.
-            let _ = config.add_member(index as u8 + 1, *preference);
+    /// Whether nodes would accept these settings, or why not.
+    pub fn try_configuration(settings: &Settings) -> Result<(), ConfigError> {
+        Node::new(Self::configuration(settings, 0)?).map(|_| ())
+    }
+
+    fn configuration(settings: &Settings, node: usize) -> Result<Config<W>, ConfigError> {
+        let timing = settings.node_timing();
+        let mut config =
+            Config::new(node_id(node), settings.algorithm, settings.durability, timing);
+        config.errata = settings.errata;
+        for (index, preference) in settings.preference.iter().enumerate() {
+            config.add_member(index as u8 + 1, *preference)?;
         }
+        Ok(config)
+    }
+
+    fn start(&mut self, node: usize) {
+        let configured = Self::configuration(&self.settings, node).and_then(Node::new);
         let machine = &mut self.machines[node];
-        match Node::new(config) {
+        match configured {
             Ok(started) => machine.node = Some(started),
             Err(error) => {
                 let what = format!("node {}: {error}", node + 1);
@@ -326,8 +337,7 @@ impl<const W: usize> World<W> {
                 return;
             }
         }
-        machine.running_since = self.now;
-        machine.last_tick = self.now;
+        machine.next_tick = self.now;
         machine.busy_until = self.now;
         machine.write_ends = self.now;
         let stored_epoch = Some(machine.store.epoch);
@@ -530,6 +540,7 @@ impl<const W: usize> World<W> {
                 let state = running.state_vector();
                 View {
                     live: machine.powered && !machine.paused,
+                    paused: machine.paused,
                     status: state.status,
                     coordinator: state.coordinator.map(NodeId::get),
                     group: state.group,
@@ -552,6 +563,17 @@ impl<const W: usize> World<W> {
 
     pub fn summary(&self, node: usize) -> Option<Summary<W>> {
         self.machines[node].node.as_ref().map(|running| running.state_vector().summary())
+    }
+
+    pub fn is_coordinator(&self, node: usize) -> bool {
+        let view = self.checker.view(node);
+        view.live && view.coordinator == Some(node as u8 + 1)
+    }
+
+    /// Powered, started and not paused.
+    pub fn is_running(&self, node: usize) -> bool {
+        let machine = &self.machines[node];
+        machine.node.is_some() && !machine.paused
     }
 
     /// Whether the live nodes among `nodes` are settled.

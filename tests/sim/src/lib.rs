@@ -1,0 +1,21 @@
+//! The simulator: the real core in virtual time, with every fault of the field.
+//!
+//! A run is a [`world::World`]: boards ([`machine`]) whose nodes are stepped by a simulated shell
+//! ([`shell`]), a wire ([`network`]) and clocks ([`clock`]). The [`checker`] looks at every change of
+//! every state vector and knows nothing of elections. On top of that: [`play`] a scenario file,
+//! [`random`] runs with random faults, and [`measure`].
+//!
+//! There is no protocol logic here. What a node does is decided by the core alone.
+
+pub mod checker;
+pub mod clock;
+pub mod faults;
+pub mod liveness;
+pub mod machine;
+pub mod measure;
+pub mod network;
+pub mod play;
+pub mod random;
+pub mod report;
+pub mod shell;
+pub mod world;

@@ -1,0 +1,87 @@
+//! How soon a flock must be settled: one formula per cause.
+//!
+//! The bounds are sums of what the algorithm waits for, in the order in which it does. A bound that
+//! is far above everything observed hides defects; the random runs print both.
+
+use bellwether::config::Algorithm;
+
+use crate::clock::Time;
+use crate::world::Settings;
+
+/// What disturbed a settled flock, once, on a network without faults.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Cause {
+    /// Any number of faults of any kind, until now.
+    Anything,
+    /// The coordinator lost its power.
+    Crash,
+    /// All nodes got power at the same moment.
+    ColdStart,
+    /// A partition ended.
+    Heal,
+    /// A node came back.
+    Return,
+}
+
+impl Cause {
+    pub const ALL: [Self; 5] =
+        [Self::Anything, Self::Crash, Self::ColdStart, Self::Heal, Self::Return];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Anything => "anything",
+            Self::Crash => "crash",
+            Self::ColdStart => "cold start",
+            Self::Heal => "heal",
+            Self::Return => "return",
+        }
+    }
+
+    /// The formula, in words.
+    pub const fn formula(self, algorithm: Algorithm) -> &'static str {
+        match (algorithm, self) {
+            (Algorithm::Bully, Self::Anything) => "(k+1) P + crash",
+            (Algorithm::Bully, Self::Crash) => "Tm + Q + T + E",
+            (Algorithm::Bully, Self::ColdStart) => "boot + T + 2 E",
+            (Algorithm::Bully, Self::Heal) => "B + Tm + T + E",
+            (Algorithm::Bully, Self::Return) => "boot + Tm + T + E",
+            (Algorithm::Invitation, Self::Anything) => "(k+1) P + crash",
+            (Algorithm::Invitation, Self::Crash) => "Tm + Q + T + M",
+            (Algorithm::Invitation, Self::ColdStart) => "boot + B + Tm + T + 2 M",
+            (Algorithm::Invitation, Self::Heal) => "B + Tm + 2 T + M",
+            (Algorithm::Invitation, Self::Return) => "boot + B + Tm + 2 T + M",
+        }
+    }
+}
+
+/// Within this time every component without outside links must be settled, and stay so.
+pub fn bound_us(settings: &Settings, cause: Cause) -> Time {
+    let timing = &settings.timing;
+    let [tm, tp, t, ts] = [timing.tm.0, timing.tp.0, timing.t.0, timing.ts.0];
+    let round_trip = 2 * tm + tp;
+    // Strict durability makes every change of the state vector wait for a save.
+    let (slow, reorganize) = (settings.save_us.1, settings.reorganize_us.1);
+    let save = ts.max(slow);
+    let boot = settings.boot_us + 2 * slow;
+    // E: Halt for a whole T, NewCoordinator, reorganization, Ready.
+    let election = t + 2 * round_trip + reorganize + save;
+    // M: Invitation, reorganization, Ready.
+    let merge = 2 * round_trip + reorganize + save;
+    let beat = timing.beat.0;
+    let crash = tm + timing.quiet.0 + t;
+    let check = timing.check.0;
+    let silent_checks = u64::from(timing.silent_checks_max) + 1;
+    match (settings.algorithm, cause) {
+        (Algorithm::Bully, Cause::Anything) => silent_checks * check + crash + election,
+        (Algorithm::Bully, Cause::Crash) => crash + election,
+        (Algorithm::Bully, Cause::ColdStart) => boot + t + 2 * election,
+        (Algorithm::Bully, Cause::Heal) => beat + tm + t + election,
+        (Algorithm::Bully, Cause::Return) => boot + tm + t + election,
+        (Algorithm::Invitation, Cause::Anything) => silent_checks * check + crash + merge,
+        (Algorithm::Invitation, Cause::Crash) => crash + merge,
+        (Algorithm::Invitation, Cause::ColdStart) => boot + beat + tm + t + 2 * merge,
+        // A Check may be under way that began before.
+        (Algorithm::Invitation, Cause::Heal) => beat + tm + 2 * t + merge,
+        (Algorithm::Invitation, Cause::Return) => boot + beat + tm + 2 * t + merge,
+    }
+}

@@ -1,0 +1,376 @@
+//! Random runs: every seed another flock, another network, another mix of faults.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bellwether::config::{Algorithm, Durability, Timing};
+use bellwether::errata::Errata;
+use bellwether::time::Duration;
+use bellwether_scenario::{self as scenario, NodeEvent, Run};
+
+use crate::clock::Time;
+use crate::faults::{Faults, Mix};
+use crate::liveness::{Cause, bound_us};
+use crate::report::Totals;
+use crate::world::{Settings, World};
+
+/// A random run lasts at least this long.
+const RUN_US_MIN: Time = 20_000_000;
+
+/// What the caller fixes; the rest is drawn.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    pub algorithm: Option<Algorithm>,
+    pub nodes: Option<u8>,
+    pub trace: bool,
+    pub errata: Errata,
+}
+
+/// How one seed went.
+#[derive(Debug)]
+pub struct Outcome {
+    pub seed: u64,
+    pub algorithm: Algorithm,
+    pub totals: Totals,
+    pub failures: Vec<String>,
+    /// How long it took to settle, and the bound.
+    pub settling: Vec<(Cause, Time, Time)>,
+    pub trace: Option<(Run, Vec<NodeEvent>)>,
+}
+
+/// The slowest settling of a cause.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Slowest {
+    pub times: u64,
+    /// Of its bound.
+    pub share: f64,
+    pub seed: u64,
+}
+
+/// How all seeds went.
+#[derive(Debug, Default)]
+pub struct Summary {
+    pub totals: Totals,
+    /// Seeds that failed, with what they failed on.
+    pub failed: BTreeMap<u64, (Algorithm, Vec<String>)>,
+    pub slowest: BTreeMap<(&'static str, Cause), Slowest>,
+    pub trace: Option<(Run, Vec<NodeEvent>)>,
+}
+
+const fn algorithm_name(algorithm: Algorithm) -> &'static str {
+    match algorithm {
+        Algorithm::Bully => "bully",
+        Algorithm::Invitation => "invitation",
+    }
+}
+
+/// Draws the flock and its network.
+fn draw_settings(seed: u64, rng: &mut fastrand::Rng, options: &Options) -> Settings {
+    let drawn = if rng.bool() { Algorithm::Bully } else { Algorithm::Invitation };
+    let algorithm = options.algorithm.unwrap_or(drawn);
+    let drawn = rng.u8(2..=16);
+    let nodes = options.nodes.unwrap_or(drawn);
+    let strict = rng.f64() < 0.08;
+    let durability = if strict { Durability::Strict } else { Durability::Group };
+    let handling_us = [0, 20, 50, 100][rng.usize(0..4)];
+    let tm = rng.u64(10_000..=50_000);
+    // Tp has room for the datagrams that may wait before the one that is answered.
+    let tp = rng.u64(5_000..=25_000).max(4 * handling_us * u64::from(nodes));
+    let save_us = [(500, 1000), (1000, 4000), (3000, 5000)][rng.usize(0..3)];
+    let mut timing = Timing::derive(Duration(tm), Duration(tp), Duration(save_us.1 + 1000));
+    if strict {
+        timing = timing.strict(nodes.into());
+    }
+    if rng.bool() {
+        timing = timing.with_t(timing.t.fraction(rng.u64(100..=160), 100));
+    }
+    let mut settings = Settings::new(nodes, algorithm, timing, seed);
+    settings.durability = durability;
+    settings.save_us = save_us;
+    settings.handling_us = handling_us;
+    settings.base_delay_us =
+        [(tm / 20, tm / 2), (tm / 20, tm), (tm / 2, tm), (tm / 20, tm / 10)][rng.usize(0..4)];
+    settings.drift_ppm = [0, 50, 100][rng.usize(0..3)];
+    if rng.f64() < 0.25 {
+        settings.preference.fill_with(|| rng.u8(0..3));
+    }
+    settings.errata = options.errata;
+    settings.trace = options.trace;
+    settings
+}
+
+/// Runs one seed from cold to the end.
+pub fn run_seed(seed: u64, options: &Options) -> Outcome {
+    let mut rng = fastrand::Rng::with_seed(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let settings = draw_settings(seed, &mut rng, options);
+    if settings.nodes <= 64 {
+        run_in::<1>(seed, settings, rng)
+    } else {
+        run_in::<4>(seed, settings, rng)
+    }
+}
+
+fn run_in<const W: usize>(seed: u64, settings: Settings, mut rng: fastrand::Rng) -> Outcome {
+    let inside = settings.algorithm == Algorithm::Bully && rng.f64() < 0.65;
+    let t = settings.timing.t.0;
+    let run = Run {
+        algorithm: match settings.algorithm {
+            Algorithm::Bully => scenario::Algorithm::Bully,
+            Algorithm::Invitation => scenario::Algorithm::Invitation,
+        },
+        nodes: settings.nodes,
+        tm_us: settings.timing.tm.0,
+        tp_us: settings.timing.tp.0,
+        factor: 1.0,
+    };
+    let mut world = World::<W>::new(settings);
+    let nodes = world.machines.len();
+    let together = rng.bool();
+    for node in 0..nodes {
+        if !together {
+            world.run_for(rng.u64(0..4 * t));
+        }
+        world.power_on(node);
+    }
+    let mix = Mix::draw(&mut rng, t, inside);
+    let end_of_faults = rng.u64(6_000_000..12_000_000);
+    Faults::new(mix, rng.fork()).play(&mut world, end_of_faults);
+    let mut run_in = RunInProgress { world, rng, settling: Vec::new() };
+    run_in.settle_after_faults(inside);
+    run_in.disturb_once();
+    let RunInProgress { mut world, settling, .. } = run_in;
+    world.run_until(RUN_US_MIN.max(world.now), |_| false);
+    let mut failures: Vec<String> = world
+        .checker
+        .violations
+        .iter()
+        .map(|v| format!("at {} ms: {}: {}", v.at as f64 / 1000.0, v.rule, v.what))
+        .collect();
+    failures.truncate(5);
+    Outcome {
+        seed,
+        algorithm: world.settings.algorithm,
+        totals: Totals::of(&world),
+        failures,
+        settling,
+        trace: world.settings.trace.then(|| (run, std::mem::take(&mut world.trace))),
+    }
+}
+
+struct RunInProgress<const W: usize> {
+    world: World<W>,
+    rng: fastrand::Rng,
+    settling: Vec<(Cause, Time, Time)>,
+}
+
+impl<const W: usize> RunInProgress<W> {
+    /// Faults have stopped. Some nodes may stay without power, and the network may stay divided:
+    /// then each side by itself must settle.
+    fn settle_after_faults(&mut self, whole: bool) {
+        let nodes = self.world.machines.len();
+        let all: Vec<usize> = (0..nodes).collect();
+        let mut sides = vec![all];
+        if !whole && self.rng.f64() < 0.3 {
+            sides = vec![Vec::new(), Vec::new()];
+            for node in 0..nodes {
+                sides[self.rng.usize(0..2)].push(node);
+            }
+            self.world.network.partition(&sides);
+        }
+        for node in 0..nodes {
+            if self.rng.f64() < 0.7 {
+                self.world.power_on(node);
+            }
+        }
+        self.await_settled(Cause::Anything, &sides);
+        self.world.network.heal();
+        for node in 0..nodes {
+            self.world.power_on(node);
+        }
+        if sides.len() > 1 {
+            self.rest();
+        }
+    }
+
+    /// Long enough for everything to come to rest.
+    fn rest(&mut self) {
+        let bound = bound_us(&self.world.settings, Cause::Anything);
+        self.world.run_for(bound);
+    }
+
+    /// One disturbance of a settled flock.
+    fn disturb_once(&mut self) {
+        let nodes = self.world.machines.len();
+        let all: Vec<usize> = (0..nodes).collect();
+        self.rest();
+        let cause = Cause::ALL[self.rng.usize(1..Cause::ALL.len())];
+        match cause {
+            Cause::Anything => {}
+            Cause::Crash => {
+                let coordinator = all.iter().find(|node| self.world.is_coordinator(**node));
+                if let Some(coordinator) = coordinator {
+                    self.world.kill(*coordinator);
+                }
+            }
+            Cause::ColdStart => {
+                for node in &all {
+                    self.world.kill(*node);
+                }
+                let t = self.world.timing().t.0;
+                self.world.run_for(t);
+                for node in &all {
+                    self.world.power_on(*node);
+                }
+            }
+            Cause::Heal => {
+                let (one, other) = all.split_at(self.rng.usize(1..nodes.max(2)).min(nodes));
+                self.world.network.partition(&[one.to_vec(), other.to_vec()]);
+                self.rest();
+                self.world.network.heal();
+            }
+            Cause::Return => {
+                let node = self.rng.usize(0..nodes);
+                self.world.kill(node);
+                self.rest();
+                self.world.power_on(node);
+            }
+        }
+        self.await_settled(cause, &[all]);
+    }
+
+    /// Waits out the bound; at its end every side must be settled, and have been for a while.
+    fn await_settled(&mut self, cause: Cause, sides: &[Vec<usize>]) {
+        let began = self.world.now;
+        let bound = bound_us(&self.world.settings, cause);
+        let mut settled_since = None;
+        let settled = |world: &World<W>| sides.iter().all(|side| world.is_settled(side));
+        self.world.run_until(began + bound, |world| {
+            match (settled(world), settled_since) {
+                (true, None) => settled_since = Some(world.now),
+                (false, Some(_)) => settled_since = None,
+                _ => {}
+            }
+            false
+        });
+        match settled_since {
+            Some(since) => self.settling.push((cause, since - began, bound)),
+            None => {
+                let views: Vec<_> =
+                    (0..self.world.machines.len()).map(|n| self.world.checker.view(n)).collect();
+                let what = format!(
+                    "{} ms after {}: {views:?}",
+                    bound as f64 / 1000.0,
+                    cause.name()
+                );
+                let now = self.world.now;
+                self.world.checker.violation(now, "assertions 2 and 4: settled in time", what);
+            }
+        }
+    }
+}
+
+/// Runs `seeds` seeds on all cores.
+pub fn run_seeds(first: u64, seeds: u64, options: &Options) -> Summary {
+    let next = AtomicU64::new(first);
+    let end = first.saturating_add(seeds);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let work = || {
+        let mut summary = Summary::default();
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= end {
+                return summary;
+            }
+            summary.add(run_seed(seed, options));
+        }
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        let mut total = Summary::default();
+        for worker in workers {
+            match worker.join() {
+                Ok(summary) => total.merge(summary),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        total
+    })
+}
+
+impl Summary {
+    pub fn add(&mut self, outcome: Outcome) {
+        self.totals.add(&outcome.totals);
+        for (cause, observed, bound) in &outcome.settling {
+            let key = (algorithm_name(outcome.algorithm), *cause);
+            let share = *observed as f64 / *bound as f64;
+            let slowest = self.slowest.entry(key).or_default();
+            slowest.times += 1;
+            if share > slowest.share {
+                (slowest.share, slowest.seed) = (share, outcome.seed);
+            }
+        }
+        if !outcome.failures.is_empty() {
+            self.failed.insert(outcome.seed, (outcome.algorithm, outcome.failures));
+        }
+        if outcome.trace.is_some() {
+            self.trace = outcome.trace;
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.totals.add(&other.totals);
+        self.failed.extend(other.failed);
+        for (key, theirs) in other.slowest {
+            let ours = self.slowest.entry(key).or_default();
+            let times = ours.times + theirs.times;
+            let tie = theirs.share == ours.share && theirs.seed < ours.seed;
+            if theirs.share > ours.share || tie {
+                *ours = theirs;
+            }
+            ours.times = times;
+        }
+        self.trace = self.trace.take().or(other.trace);
+    }
+
+    /// What a person wants to know.
+    pub fn print(&self, options: &Options) {
+        println!("{:<11} {:<11} {:>6} {:>14}  bound", "algorithm", "cause", "runs", "worst / bound");
+        for ((name, cause), slowest) in &self.slowest {
+            let algorithm =
+                if *name == "bully" { Algorithm::Bully } else { Algorithm::Invitation };
+            println!(
+                "{name:<11} {:<11} {:>6} {:>14.2}  {} (seed {})",
+                cause.name(),
+                slowest.times,
+                slowest.share,
+                cause.formula(algorithm),
+                slowest.seed
+            );
+        }
+        for (seed, (algorithm, failures)) in self.failed.iter().take(10) {
+            for failure in failures {
+                println!("seed {seed}: {failure}");
+            }
+            let nodes = options.nodes.map_or(String::new(), |nodes| format!(" --nodes {nodes}"));
+            let algorithm = algorithm_name(*algorithm);
+            println!("replay: cargo sim --seed {seed} --algorithm {algorithm}{nodes}");
+        }
+        let totals = &self.totals;
+        println!(
+            "{} runs, {} failed, {} violations, {:.0} s simulated",
+            totals.runs,
+            self.failed.len(),
+            totals.violations,
+            totals.sim_us as f64 / 1e6
+        );
+    }
+
+    pub fn json(&self, wall_seconds: f64) -> serde_json::Value {
+        let mut json = self.totals.json(wall_seconds);
+        for ((algorithm, cause), slowest) in &self.slowest {
+            let key = format!("{algorithm}_{}_worst_of_bound", cause.name().replace(' ', "_"));
+            json[key] = serde_json::json!(slowest.share);
+        }
+        json
+    }
+}
