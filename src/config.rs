@@ -40,7 +40,8 @@ pub struct Timing {
     pub beat: Duration,
     /// How much later each next member in rank suspects, so that one probe serves all.
     pub stagger: Duration,
-    /// When a request is repeated inside its round.
+    /// When a request is repeated inside its round. Questions whether a node is there are repeated
+    /// twice as often.
     pub repeat: Duration,
     /// Tacc: how long an inviter waits for accepts (three hops: invite, forward, accept).
     pub accept: Duration,
@@ -129,10 +130,16 @@ impl Timing {
         self.t.times(self.patience) + self.ts
     }
 
+    /// How long an inviter waits for those who have not accepted, with repeats.
+    #[must_use]
+    pub fn merge(&self) -> Duration {
+        self.accept.times(self.patience)
+    }
+
     /// R: nobody waits longer than this for a group that it accepted to become Normal.
     #[must_use]
     pub fn limit(&self) -> Duration {
-        self.accept.times(2) + self.reorganize + self.distribute() + self.t
+        self.merge() + self.reorganize + self.distribute() + self.t
     }
 
     fn allow_for_drift(&self, span: Duration) -> Duration {

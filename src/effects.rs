@@ -38,6 +38,8 @@ pub enum Note {
     Suspected(NodeId),
     /// The probe was answered: the suspicion was wrong.
     SuspicionWrong(NodeId),
+    /// Another coordinator was heard; this one asks who else there is.
+    Foreign(NodeId),
     /// An election (Bully) or a merge (Invitation) begins under this number.
     Election(GroupId),
     /// Another node's message made this coordinator call an election.

@@ -166,8 +166,7 @@ impl<const W: usize> Turn<'_, W> {
 
     // --- calls ------------------------------------------------------------------------------
 
-    /// Opens a round to `awaited` and sends its request, which ends after `wait` unless it is
-    /// closed before.
+    /// Opens a round to `awaited`, which ends after `wait` unless it is closed before.
     pub fn open_round(&mut self, awaited: NodeSet<W>, wait: Duration) {
         if self.node.call.open(awaited).is_none() {
             self.fail(FailCause::NumbersExhausted);
@@ -189,11 +188,10 @@ impl<const W: usize> Turn<'_, W> {
     }
 
     /// Arms the next repeat of the open round, if an answer to it can still come in time.
-    pub fn arm_repeat(&mut self) {
-        let timing = self.node.config.timing;
+    pub fn arm_repeat(&mut self, period: Duration) {
         let end = self.node.timers.deadline(Timer::Phase).unwrap_or(Instant::FAR);
-        if self.now + timing.repeat + timing.tm < end {
-            self.set_timer(Timer::Repeat, timing.repeat);
+        if self.now + period + self.node.config.timing.tm < end {
+            self.set_timer(Timer::Repeat, period);
         }
     }
 
@@ -223,13 +221,26 @@ impl<const W: usize> Turn<'_, W> {
     /// Answers a request that waits for an answer of this node; not twice within a round trip,
     /// because then the first answer may still be under way.
     pub fn answer(&mut self, request: &Request, message: Message<'static, W>) {
+        self.answer_unless_within(self.node.config.timing.tm.times(2), request, message);
+    }
+
+    /// Answers however often it is asked: where silence counts as death, no answer is too many.
+    pub fn answer_each(&mut self, request: &Request, message: Message<'static, W>) {
+        self.answer_unless_within(Duration::ZERO, request, message);
+    }
+
+    fn answer_unless_within(
+        &mut self,
+        hush: Duration,
+        request: &Request,
+        message: Message<'static, W>,
+    ) {
         if !request.named {
             return;
         }
         let timing = &self.node.config.timing;
         let peer = &mut self.node.peers[request.from];
         let call = (request.boot, request.call);
-        let hush = timing.tm.times(2);
         if peer.answered_call == call && self.now.since(peer.answered_at) < hush {
             self.node.counters.reject(Reject::AnsweredAlready);
             return;

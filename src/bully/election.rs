@@ -24,8 +24,10 @@ impl<const W: usize> Bully<W> {
     pub(super) fn ask(&mut self, turn: &mut Turn<'_, W>, phase: Phase) {
         self.phase = phase;
         turn.cancel(Timer::Quiet);
-        turn.open_round(*turn.node.config.higher(), turn.node.config.timing.t);
+        let timing = turn.node.config.timing;
+        turn.open_round(*turn.node.config.higher(), timing.t);
         self.send_request(turn);
+        turn.arm_repeat(timing.repeat.fraction(1, 2));
     }
 
     /// B4: no higher node is there. Halt all lower ones.
@@ -193,7 +195,8 @@ impl<const W: usize> Bully<W> {
             }
         }
         self.phase = Phase::Check;
-        turn.open_round(others, turn.node.config.timing.t);
+        let timing = &turn.node.config.timing;
+        turn.open_round(others, timing.t.times(timing.patience).min(timing.check));
         self.send_request(turn);
     }
 
@@ -235,10 +238,11 @@ impl<const W: usize> Bully<W> {
             return;
         }
         self.send_request(turn);
-        if self.phase == Phase::Halting {
-            self.arm_halt_repeat(turn);
-        } else {
-            turn.arm_repeat();
+        let period = turn.node.config.timing.repeat;
+        match self.phase {
+            Phase::Halting => self.arm_halt_repeat(turn),
+            Phase::Ask | Phase::Probe => turn.arm_repeat(period.fraction(1, 2)),
+            _ => turn.arm_repeat(period),
         }
     }
 
@@ -260,7 +264,11 @@ impl<const W: usize> Bully<W> {
                 let Some(group) = state.group else { return };
                 match self.phase {
                     Phase::Announce => Message::NewCoordinator { group },
-                    Phase::Check => Message::AreYouNormal { group },
+                    Phase::Check => {
+                        // As good as a Beat to the members.
+                        turn.set_timer(Timer::Beat, turn.node.config.timing.beat);
+                        Message::AreYouNormal { group }
+                    }
                     _ => {
                         turn.send_ready(group, None);
                         return;

@@ -67,8 +67,6 @@ pub struct Bully<const W: usize> {
     /// The coordinator's own save of the group that it distributes.
     own_save: Option<Ticket>,
     ready: Option<AcceptedReady>,
-    /// Until then, Beats of a foreign coordinator cause no probe.
-    foreign_beats_until: Instant,
 }
 
 impl<const W: usize> Bully<W> {
@@ -81,7 +79,6 @@ impl<const W: usize> Bully<W> {
             provocations: Budget::FULL,
             own_save: None,
             ready: None,
-            foreign_beats_until: Instant(0),
         }
     }
 
@@ -193,13 +190,25 @@ impl<const W: usize> Bully<W> {
         }
     }
 
+    /// Waits no longer than one T (by rank) for a sign of life.
+    fn hurry(&mut self, turn: &mut Turn<'_, W>) {
+        let node = &turn.node;
+        let timing = &node.config.timing;
+        let above = node.seen.intersection(node.config.higher()).len() as u64;
+        let latest = turn.now + timing.t + timing.stagger.times(above);
+        if node.timers.deadline(Timer::Quiet).is_none_or(|quiet| quiet > latest) {
+            turn.node.timers.set(Timer::Quiet, latest);
+        }
+    }
+
     fn beat(&mut self, turn: &mut Turn<'_, W>) {
         let state = &turn.node.state;
         let coordinates = matches!(state.status, Status::Reorganization | Status::Normal);
         if let (true, true, Some(group)) =
             (coordinates, turn.node.is_coordinator(), turn.node.state.group)
         {
-            turn.announce(Message::Beat { group });
+            let normal = turn.status() == Status::Normal;
+            turn.announce(Message::Beat { group, normal });
             turn.set_timer(Timer::Beat, turn.node.config.timing.beat);
         }
     }

@@ -30,8 +30,8 @@ impl<const W: usize> Bully<W> {
             Message::Ready { group, up, definition } if group.coordinator == request.from => {
                 self.ready(turn, request, group, up, definition);
             }
-            Message::Beat { group } if group.coordinator == request.from => {
-                self.beat_heard(turn, request.from, group);
+            Message::Beat { group, normal } if group.coordinator == request.from => {
+                self.beat_heard(turn, request.from, group, normal);
             }
             Message::Halt { .. }
             | Message::NewCoordinator { .. }
@@ -49,7 +49,7 @@ impl<const W: usize> Bully<W> {
         group: Option<GroupId>,
         status: Status,
     ) {
-        turn.answer(request, Message::AytAns { yes: true });
+        turn.answer_each(request, Message::AytAns { yes: true });
         if turn.node.config.outranks(request.from, turn.me()) {
             // A higher node is alive and on the case.
             if !turn.node.is_coordinator() {
@@ -81,10 +81,15 @@ impl<const W: usize> Bully<W> {
         self.claim_heard(turn, request.from, mine);
     }
 
-    fn beat_heard(&mut self, turn: &mut Turn<'_, W>, from: NodeId, group: GroupId) {
+    fn beat_heard(&mut self, turn: &mut Turn<'_, W>, from: NodeId, group: GroupId, normal: bool) {
         let state = &turn.node.state;
         // A node that was halted and missed NewCoordinator also hears it from its halter.
         let mine = state.group == Some(group) || state.halted_by == Some(group);
+        if mine && normal && state.status != Status::Normal {
+            // The election has ended without this node: an answer of it was lost. Say so.
+            self.timeout(turn);
+            return;
+        }
         self.claim_heard(turn, from, mine);
     }
 
@@ -95,14 +100,10 @@ impl<const W: usize> Bully<W> {
         } else if turn.node.config.outranks(turn.me(), from) {
             // A lower node coordinates: the two of us must not both go on.
             self.provoked(turn, from);
-        } else if self.phase == Phase::Idle
-            && !turn.node.is_coordinator()
-            && turn.now >= self.foreign_beats_until
-        {
-            // A higher node coordinates a group without this one: let it know.
-            let timing = &turn.node.config.timing;
-            self.foreign_beats_until = turn.now + timing.t.times(4);
-            self.timeout(turn);
+        } else if self.phase == Phase::Idle && !turn.node.is_coordinator() {
+            // A higher node coordinates a group without this one: let it know soon, unless one's
+            // own coordinator is heard before.
+            self.hurry(turn);
         }
     }
 

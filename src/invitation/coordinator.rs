@@ -6,20 +6,38 @@ use crate::effects::{Effect, Note, Ticket};
 use crate::errata::Erratum;
 use crate::id::{GroupId, NodeId, NodeSet};
 use crate::state::{Definition, Status};
-use crate::station::{Saving, Turn};
+use crate::station::{Request, Saving, Turn};
 use crate::timers::Timer;
 use crate::wire::{Invitees, Message, Reject};
 
 /// Entries of an Invitation are collected here; what does not fit goes into a second datagram.
 const INVITEES_ROOM: usize = 1400;
 
+/// How often in a row a Check gives way to a higher coordinator that was heard.
+const POSTPONED_CHECKS_MAX: u8 = 3;
+
 impl<const W: usize> Invitation<W> {
     /// I2, every P: ask everybody, which is also the roll call of one's own members (I21).
     pub(super) fn check_due(&mut self, turn: &mut Turn<'_, W>) {
-        turn.set_timer(Timer::Check, turn.node.config.timing.check);
-        if self.phase == Phase::Idle {
-            self.check(turn, true);
+        let timing = turn.node.config.timing;
+        turn.set_timer(Timer::Check, timing.check);
+        if self.phase != Phase::Idle {
+            return;
         }
+        if self.higher_is_near(turn) && self.postponed_checks < POSTPONED_CHECKS_MAX {
+            // An invitation is probably on its way.
+            self.postponed_checks += 1;
+            turn.set_timer(Timer::Check, timing.t.times(2));
+            return;
+        }
+        self.check(turn, true);
+    }
+
+    /// Whether a higher coordinator was heard in its last two periods of Beats.
+    fn higher_is_near(&self, turn: &Turn<'_, W>) -> bool {
+        let timing = &turn.node.config.timing;
+        let recent = timing.beat.times(2) + timing.tm;
+        self.higher_heard.is_some_and(|at| turn.now.since(at) < recent)
     }
 
     /// I2
@@ -30,6 +48,8 @@ impl<const W: usize> Invitation<W> {
         }
         self.phase = Phase::Check;
         self.roll_call = roll_call;
+        self.postponed_checks = 0;
+        self.round_began = turn.now;
         self.others = NodeSet::EMPTY;
         let asked = if roll_call { others } else { others.difference(&turn.node.state.up) };
         turn.open_round(asked, turn.node.config.timing.t);
@@ -45,11 +65,12 @@ impl<const W: usize> Invitation<W> {
             self.higher_heard = Some(turn.now);
             return;
         }
-        let timing = &turn.node.config.timing;
-        let recent = timing.beat.times(2) + timing.tm;
-        let higher_near = self.higher_heard.is_some_and(|at| turn.now.since(at) < recent);
         let free = matches!(self.phase, Phase::Idle | Phase::Defer);
-        if free && !higher_near && turn.now >= self.foreign_beats_until {
+        let due = turn.now >= self.foreign_beats_until && !self.higher_is_near(turn);
+        if due && matches!(self.phase, Phase::Idle | Phase::Defer | Phase::Check) {
+            turn.note(Note::Foreign(from));
+        }
+        if due && free {
             self.check(turn, false);
         }
     }
@@ -62,8 +83,10 @@ impl<const W: usize> Invitation<W> {
         turn.close_round();
         if self.others.is_empty() {
             if !self.roll_call {
-                // Heard but not hearing: do not ask again with every Beat.
-                self.foreign_beats_until = turn.now + timing.check;
+                // Heard but not hearing, or bad luck: do not ask again with every Beat.
+                let pause = timing.t.times(2 << self.empty_checks.min(8)).min(timing.check);
+                self.foreign_beats_until = turn.now + pause;
+                self.empty_checks += 1;
                 return;
             }
             let gone = self.count_silent(turn, silent, answered);
@@ -74,6 +97,7 @@ impl<const W: usize> Invitation<W> {
             }
             return;
         }
+        self.empty_checks = 0;
         let higher = self.others.intersection(turn.node.config.higher()).len() as u64;
         if turn.node.config.errata.has(Erratum::E21) {
             self.phase = Phase::Defer;
@@ -83,6 +107,19 @@ impl<const W: usize> Invitation<W> {
         } else {
             self.phase = Phase::Defer;
             turn.set_timer(Timer::Phase, timing.check.times(2).times(higher));
+        }
+    }
+
+    /// A roll call goes on while members are silent, because their answers may be lost.
+    fn check_lasted_t(&mut self, turn: &mut Turn<'_, W>) {
+        let timing = turn.node.config.timing;
+        let members_silent = !turn.node.state.up.intersection(turn.node.call.awaited()).is_empty();
+        let waited = turn.now.since(self.round_began);
+        let patient = waited < timing.t.times(timing.patience);
+        if self.roll_call && self.others.is_empty() && members_silent && patient {
+            turn.set_timer(Timer::Phase, timing.t);
+        } else {
+            self.check_ended(turn);
         }
     }
 
@@ -129,7 +166,7 @@ impl<const W: usize> Invitation<W> {
         state.up = NodeSet::EMPTY;
         state.status = Status::Election;
         self.phase = Phase::Merge;
-        self.merge_began = turn.now;
+        self.round_began = turn.now;
         turn.open_round(invited, turn.node.config.timing.accept);
         if invited.is_empty() {
             self.merge_ended(turn);
@@ -167,29 +204,23 @@ impl<const W: usize> Invitation<W> {
         turn.broadcast_round(Message::Invitation { group, invitees });
     }
 
-    /// I8: an Accept for the group of this node.
-    pub(super) fn accepted(
-        &mut self,
-        turn: &mut Turn<'_, W>,
-        from: NodeId,
-        group: GroupId,
-    ) -> bool {
-        if turn.node.state.group != Some(group) || !turn.node.is_coordinator() {
-            return false;
-        }
-        if self.phase == Phase::Merge && turn.status() == Status::Election {
+    /// I8: an Accept for the group of this node. The first one is answered by Ready, which is
+    /// usually next; only a repeated or refused one gets an AcceptAns.
+    pub(super) fn accepted(&mut self, turn: &mut Turn<'_, W>, request: &Request, group: GroupId) {
+        let from = request.from;
+        let mine = turn.node.state.group == Some(group) && turn.node.is_coordinator();
+        let merging = self.phase == Phase::Merge && turn.status() == Status::Election;
+        if mine && merging && !turn.node.state.up.contains(from) {
             turn.node.state.up.insert(from);
             turn.node.call.note(from);
-            return true;
+            if turn.node.call.awaited().is_empty() {
+                // Everybody who was invited is in: no need to wait out Tacc.
+                self.merge_ended(turn);
+            }
+            return;
         }
-        turn.node.state.up.contains(from)
-    }
-
-    /// Everybody who was invited is in: no need to wait out Tacc.
-    pub(super) fn end_merge_if_complete(&mut self, turn: &mut Turn<'_, W>) {
-        if self.phase == Phase::Merge && turn.node.call.awaited().is_empty() {
-            self.merge_ended(turn);
-        }
+        let ok = mine && turn.node.state.up.contains(from);
+        turn.answer(request, Message::AcceptAns { ok });
     }
 
     /// I11: the members are fixed; the application computes d, once.
@@ -266,18 +297,17 @@ impl<const W: usize> Invitation<W> {
 
     pub(super) fn phase_ended(&mut self, turn: &mut Turn<'_, W>) {
         match self.phase {
-            Phase::Check => self.check_ended(turn),
+            Phase::Check => self.check_lasted_t(turn),
             // I6, end of Defer
             Phase::Defer => self.merge(turn, turn.node.state.up),
             Phase::Merge => {
-                let accept = turn.node.config.timing.accept;
-                let waited = turn.now.since(self.merge_began);
-                if turn.node.call.awaited().is_empty() || waited >= accept.times(2) {
+                let timing = turn.node.config.timing;
+                let waited = turn.now.since(self.round_began);
+                if turn.node.call.awaited().is_empty() || waited >= timing.merge() {
                     self.merge_ended(turn);
                 } else {
                     // A lost datagram must not cost a member: as long again, with repeats.
-                    turn.set_timer(Timer::Phase, accept);
-                    turn.arm_repeat();
+                    turn.set_timer(Timer::Phase, timing.accept);
                 }
             }
             Phase::Distribute => self.distribution_failed(turn),
@@ -308,7 +338,13 @@ impl<const W: usize> Invitation<W> {
             return;
         }
         self.send_request(turn);
-        turn.arm_repeat();
+        let period = turn.node.config.timing.repeat;
+        match self.phase {
+            Phase::Probe => turn.arm_repeat(period.fraction(1, 2)),
+            // These may last longer than their first deadline says.
+            Phase::Check | Phase::Merge => turn.set_timer(Timer::Repeat, period),
+            _ => turn.arm_repeat(period),
+        }
     }
 
     /// The request of the current phase, to those who have not answered it.
@@ -316,6 +352,8 @@ impl<const W: usize> Invitation<W> {
         let Some(group) = turn.node.state.group else { return };
         match self.phase {
             Phase::Check => {
+                // As good as a Beat to the members.
+                turn.set_timer(Timer::Beat, turn.node.config.timing.beat);
                 let roll_call = self.roll_call;
                 turn.broadcast_round(Message::AreYouCoordinator { group, roll_call });
             }

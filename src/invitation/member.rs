@@ -31,14 +31,12 @@ impl<const W: usize> Invitation<W> {
                 self.invitation(turn, request, group, invitees);
             }
             Message::Accept { group } => {
-                let ok = self.accepted(turn, from, group);
-                turn.answer(request, Message::AcceptAns { ok });
-                self.end_merge_if_complete(turn);
+                self.accepted(turn, request, group);
             }
             Message::Ready { group, up, definition } if group.coordinator == from => {
                 self.ready(turn, request, group, up, definition);
             }
-            Message::Beat { group } if group.coordinator == from => {
+            Message::Beat { group, .. } if group.coordinator == from => {
                 self.beat_heard(turn, from, group);
             }
             Message::AreYouCoordinator { .. } | Message::Ready { .. } | Message::Beat { .. } => {
@@ -60,7 +58,8 @@ impl<const W: usize> Invitation<W> {
         let state = &turn.node.state;
         let yes = state.status == Status::Normal && turn.node.is_coordinator();
         let (own_group, up) = (state.group, if yes { state.up } else { NodeSet::EMPTY });
-        if yes || roll_call {
+        let called = roll_call && own_group == Some(group);
+        if yes || called {
             turn.answer(request, Message::AycAns { yes, group: own_group, up });
         }
         if own_group == Some(group) {
@@ -92,7 +91,7 @@ impl<const W: usize> Invitation<W> {
             {
                 turn.send_ready(group, Some(request.from));
             }
-            _ => turn.answer(request, Message::AytAns { yes }),
+            _ => turn.answer_each(request, Message::AytAns { yes }),
         }
     }
 
@@ -105,10 +104,9 @@ impl<const W: usize> Invitation<W> {
                 if state.coordinator == Some(from)
                     && mine.coordinator == from
                     && mine.number < group.number
-                    && state.status == Status::Normal
                     && !turn.node.config.errata.has(Erratum::E11) =>
             {
-                self.timeout(turn);
+                self.recovery(turn);
             }
             _ => self.foreign_beat(turn, from),
         }
@@ -132,6 +130,11 @@ impl<const W: usize> Invitation<W> {
             let any_group = errata.has(Erratum::E13) || errata.has(Erratum::E14);
             invited |= members.contains(me) && (leave == own_group || any_group);
         }
+        if own_group == group && self.phase == Phase::Accepting && named.contains(me) {
+            // Accepted already, but the inviter does not know.
+            turn.send_round(group.coordinator, Message::Accept { group });
+            return;
+        }
         let to_self = group.coordinator == me && !errata.has(Erratum::E14);
         if !invited || to_self || turn.status() != Status::Normal {
             return;
@@ -149,9 +152,10 @@ impl<const W: usize> Invitation<W> {
         }
         self.phase = Phase::Accepting;
         let timing = turn.node.config.timing;
-        turn.open_round(NodeSet::only(group.coordinator), timing.t.times(2));
+        turn.open_round(NodeSet::only(group.coordinator), timing.t.times(timing.patience));
         turn.set_timer(Timer::Limit, timing.limit());
         self.send_request(turn);
+        turn.set_timer(Timer::Repeat, timing.t);
     }
 
     /// The members whom the Invitation did not name learn of it from their old coordinator.

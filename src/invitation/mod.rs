@@ -83,7 +83,7 @@ pub struct Invitation<const W: usize> {
     other: PerNode<Other<W>, W>,
     /// The group that the members of one's own old group are invited to leave, and who they are.
     old: Option<(GroupId, NodeSet<W>)>,
-    merge_began: Instant,
+    round_began: Instant,
     forward: Option<Forward<W>>,
     silent_checks: PerNode<u8, W>,
     own_save: Option<Ticket>,
@@ -92,6 +92,9 @@ pub struct Invitation<const W: usize> {
     higher_heard: Option<Instant>,
     /// Until then, Beats of foreign coordinators cause no Check.
     foreign_beats_until: Instant,
+    /// How many Checks in a row were caused by a Beat and found nobody.
+    empty_checks: u32,
+    postponed_checks: u8,
 }
 
 impl<const W: usize> Invitation<W> {
@@ -102,13 +105,15 @@ impl<const W: usize> Invitation<W> {
             others: NodeSet::EMPTY,
             other: PerNode::all(Other { number: 0, up: NodeSet::EMPTY }),
             old: None,
-            merge_began: Instant(0),
+            round_began: Instant(0),
             forward: None,
             silent_checks: PerNode::all(0),
             own_save: None,
             ready: None,
             higher_heard: None,
             foreign_beats_until: Instant(0),
+            empty_checks: 0,
+            postponed_checks: 0,
         }
     }
 
@@ -179,8 +184,10 @@ impl<const W: usize> Invitation<W> {
         turn.note(Note::Suspected(coordinator));
         turn.node.counters.suspicions += 1;
         self.phase = Phase::Probe;
-        turn.open_round(NodeSet::only(coordinator), turn.node.config.timing.t);
+        let timing = turn.node.config.timing;
+        turn.open_round(NodeSet::only(coordinator), timing.t);
         self.send_request(turn);
+        turn.arm_repeat(timing.repeat.fraction(1, 2));
     }
 
     /// Suspicion is staggered by rank, so that the highest member probes and the others hear it.
@@ -237,7 +244,7 @@ impl<const W: usize> Invitation<W> {
             return;
         }
         if let Some(group) = turn.node.state.group {
-            turn.announce(Message::Beat { group });
+            turn.announce(Message::Beat { group, normal: true });
             turn.set_timer(Timer::Beat, turn.node.config.timing.beat);
         }
     }

@@ -50,8 +50,8 @@ pub enum Message<'a, const W: usize> {
     ReadyAns {
         ok: bool,
     },
-    /// The Invitation coordinator's Check. Every node that is named answers a `roll_call`; else only
-    /// coordinators do, because to the asker a "no" means as much as silence.
+    /// The Invitation coordinator's Check. Coordinators answer it, and to a `roll_call` the members
+    /// of `group`; to the asker the "no" of anybody else would mean as much as silence.
     AreYouCoordinator {
         group: GroupId,
         roll_call: bool,
@@ -73,9 +73,10 @@ pub enum Message<'a, const W: usize> {
     AcceptAns {
         ok: bool,
     },
-    /// A sign of life of the coordinator of `group`.
+    /// A sign of life of the coordinator of `group`, which is Normal or still reorganizes.
     Beat {
         group: GroupId,
+        normal: bool,
     },
 }
 
@@ -158,7 +159,7 @@ impl<'a, const W: usize> Message<'a, W> {
             }
             Kind::Accept => Self::Accept { group: r.group::<W>()? },
             Kind::AcceptAns => Self::AcceptAns { ok: r.flag()? },
-            Kind::Beat => Self::Beat { group: r.group::<W>()? },
+            Kind::Beat => Self::Beat { group: r.group::<W>()?, normal: r.flag()? },
         };
         r.end()?;
         Ok((envelope, message))
@@ -178,14 +179,13 @@ impl<'a, const W: usize> Message<'a, W> {
                 w.maybe_group(group);
                 w.byte(status as u8);
             }
-            Self::Halt { group, binding } => {
+            Self::Halt { group, binding: flag } | Self::Beat { group, normal: flag } => {
                 w.group(group);
-                w.byte(binding.into());
+                w.byte(flag.into());
             }
             Self::AreYouNormal { group }
             | Self::NewCoordinator { group }
-            | Self::Accept { group }
-            | Self::Beat { group } => w.group(group),
+            | Self::Accept { group } => w.group(group),
             Self::Ready { group, up, definition } => {
                 w.group(group);
                 w.set(&up);

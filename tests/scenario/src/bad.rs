@@ -14,12 +14,7 @@ pub struct BadScenario {
 
 impl fmt::Display for BadScenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            file,
-            line,
-            wrong,
-            allowed,
-        } = self;
+        let Self { file, line, wrong, allowed } = self;
         write!(f, "{file}:{line}: {wrong}; {allowed}")
     }
 }

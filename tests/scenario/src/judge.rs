@@ -78,16 +78,10 @@ fn find_unmet(expectation: &Expectation, seen: &Observation) -> Option<String> {
             None => return Some(format!("node {id} was to be judged, but was never seen")),
         }
     }
-    let settled = expectation
-        .settled
-        .and_then(|wanted| unmet_settled(wanted, &views));
+    let settled = expectation.settled.and_then(|wanted| unmet_settled(wanted, &views));
     settled
         .or_else(|| (expectation.coordinator).and_then(|id| unmet_coordinator(id, &views)))
-        .or_else(|| {
-            expectation
-                .resets
-                .and_then(|wanted| unmet_resets(wanted, &views))
-        })
+        .or_else(|| expectation.resets.and_then(|wanted| unmet_resets(wanted, &views)))
         .or_else(|| (expectation.elections).and_then(|wanted| unmet_elections(wanted, seen)))
 }
 

@@ -14,10 +14,7 @@ fn settled_node(id: NodeId) -> NodeView {
 }
 
 fn settled() -> Observation {
-    Observation {
-        nodes: vec![settled_node(1), settled_node(2), settled_node(3)],
-        formed: vec![],
-    }
+    Observation { nodes: vec![settled_node(1), settled_node(2), settled_node(3)], formed: vec![] }
 }
 
 fn about(nodes: &[NodeId]) -> Expectation {
@@ -34,10 +31,7 @@ fn about(nodes: &[NodeId]) -> Expectation {
 }
 
 fn expecting_settled(wanted: bool) -> Expectation {
-    Expectation {
-        settled: Some(wanted),
-        ..about(&[1, 2, 3])
-    }
+    Expectation { settled: Some(wanted), ..about(&[1, 2, 3]) }
 }
 
 /// Both judgements of "settled" on three nodes of which the second was changed.
@@ -68,71 +62,37 @@ fn each_part_of_settled_is_judged() {
         let wanted = format!("{start}{why}; seen: node 1 Normal under 3 in 3.7");
         assert!(sentence.starts_with(&wanted), "{sentence}");
     };
-    told(
-        judge_changed(|node| node.alive = false),
-        "node 2 has no power or is paused",
-    );
+    told(judge_changed(|node| node.alive = false), "node 2 has no power or is paused");
     for status in [Status::Down, Status::Election, Status::Reorganization] {
         let sentence = judge_changed(|node| node.status = status);
         told(sentence, &format!("node 2 is in {status:?}"));
     }
-    told(
-        judge_changed(|node| node.coordinator = Some(2)),
-        "there are 2 coordinators",
-    );
-    told(
-        judge_changed(|node| node.coordinator = None),
-        "node 2 has no coordinator",
-    );
-    told(
-        judge_changed(|node| node.group = Some((3, 8))),
-        "there are 2 groups",
-    );
-    told(
-        judge_changed(|node| node.group = None),
-        "node 2 has no group",
-    );
-    told(
-        judge_changed(|node| node.definition = Some(0xe)),
-        "there are 2 definitions",
-    );
-    told(
-        judge_changed(|node| node.definition = None),
-        "node 2 has no definition",
-    );
+    told(judge_changed(|node| node.coordinator = Some(2)), "there are 2 coordinators");
+    told(judge_changed(|node| node.coordinator = None), "node 2 has no coordinator");
+    told(judge_changed(|node| node.group = Some((3, 8))), "there are 2 groups");
+    told(judge_changed(|node| node.group = None), "node 2 has no group");
+    told(judge_changed(|node| node.definition = Some(0xe)), "there are 2 definitions");
+    told(judge_changed(|node| node.definition = None), "node 2 has no definition");
 }
 
 #[test]
 fn only_the_listed_nodes_are_judged() {
     let mut seen = settled();
     seen.nodes[2].alive = false;
-    let wanted = Expectation {
-        settled: Some(true),
-        coordinator: Some(3),
-        ..about(&[1, 2])
-    };
+    let wanted = Expectation { settled: Some(true), coordinator: Some(3), ..about(&[1, 2]) };
     assert_eq!(judge(&wanted, &seen), Ok(()));
 }
 
 #[test]
 fn a_node_that_nobody_saw_fails_every_expectation() {
-    let wanted = Expectation {
-        settled: Some(false),
-        ..about(&[4])
-    };
+    let wanted = Expectation { settled: Some(false), ..about(&[4]) };
     let unmet = judge(&wanted, &settled()).unwrap_err();
-    assert_eq!(
-        unmet.sentence,
-        "at 1.5 ms node 4 was to be judged, but was never seen"
-    );
+    assert_eq!(unmet.sentence, "at 1.5 ms node 4 was to be judged, but was never seen");
 }
 
 #[test]
 fn the_coordinator_is_judged_without_settled() {
-    let wanted = Expectation {
-        coordinator: Some(3),
-        ..about(&[1, 2])
-    };
+    let wanted = Expectation { coordinator: Some(3), ..about(&[1, 2]) };
     let judged = |change: fn(&mut NodeView)| {
         let mut seen = settled();
         change(&mut seen.nodes[1]);
@@ -158,10 +118,7 @@ fn the_coordinator_is_judged_without_settled() {
 
 #[test]
 fn settled_under_another_coordinator_is_unmet() {
-    let wanted = Expectation {
-        coordinator: Some(2),
-        ..expecting_settled(true)
-    };
+    let wanted = Expectation { coordinator: Some(2), ..expecting_settled(true) };
     let sentence = judge(&wanted, &settled()).unwrap_err().sentence;
     assert!(sentence.contains("but node 1 follows node 3"), "{sentence}");
 }
@@ -200,16 +157,11 @@ fn resets_are_counted_for_each_node_and_cause() {
 
 #[test]
 fn groups_are_counted_from_the_given_time() {
-    let seen = Observation {
-        formed: vec![(999, (1, 1)), (1_000, (2, 1)), (1_001, (3, 1))],
-        ..settled()
-    };
+    let seen =
+        Observation { formed: vec![(999, (1, 1)), (1_000, (2, 1)), (1_001, (3, 1))], ..settled() };
     let judged = |since_us, at_least, at_most| {
         let wanted = Expectation {
-            elections: Some(ExpectedElections {
-                since_us,
-                count: Bounds { at_least, at_most },
-            }),
+            elections: Some(ExpectedElections { since_us, count: Bounds { at_least, at_most } }),
             ..about(&[1])
         };
         judge(&wanted, &seen).map_err(|unmet| unmet.sentence)

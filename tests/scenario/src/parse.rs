@@ -52,10 +52,7 @@ impl Scenario {
         text: &str,
         overrides: Overrides,
     ) -> Result<Scenario, BadScenario> {
-        let source = Source {
-            file: file_name,
-            text,
-        };
+        let source = Source { file: file_name, text };
         let document = DeTable::parse(text).map_err(|error| {
             let offset = error.span().map_or(0, |span| span.start);
             let message = error.message().replace('\n', ", ");
@@ -81,9 +78,8 @@ fn parse_document(document: Table<'_>, overrides: Overrides) -> Result<Scenario,
         Some(field) => field.whole(0, i64::MAX as u64)?,
         None => DEFAULT_SEED,
     };
-    let duration_us = document
-        .need("duration_ms", "how long the run lasts")?
-        .time_us_above_zero()?;
+    let duration_us =
+        document.need("duration_ms", "how long the run lasts")?.time_us_above_zero()?;
     let times = parse_times(document)?;
     let preempt = match document.get("preempt") {
         Some(field) => field.flag()?,
@@ -133,18 +129,11 @@ struct Times {
 }
 
 fn parse_times(document: Table<'_>) -> Result<Times, BadScenario> {
-    let optional_us = |key| {
-        document
-            .get(key)
-            .map(|field| field.time_us_above_zero())
-            .transpose()
-    };
-    let tm_us = document
-        .need("tm_ms", "the bound Tm of message propagation")?
-        .time_us_above_zero()?;
-    let tp_us = document
-        .need("tp_ms", "the bound Tp of handling a message")?
-        .time_us_above_zero()?;
+    let optional_us = |key| document.get(key).map(|field| field.time_us_above_zero()).transpose();
+    let tm_us =
+        document.need("tm_ms", "the bound Tm of message propagation")?.time_us_above_zero()?;
+    let tp_us =
+        document.need("tp_ms", "the bound Tp of handling a message")?.time_us_above_zero()?;
     let times = Times {
         tm_us,
         tp_us,
@@ -166,9 +155,9 @@ fn parse_times(document: Table<'_>) -> Result<Times, BadScenario> {
         Times { t_us: Some(us), .. } if us < round_us_min => {
             Err(too_short("t_ms", us, round_us_min, "2 Tm + Tp"))
         }
-        Times {
-            check_us: Some(us), ..
-        } if us < round_us => Err(too_short("check_ms", us, round_us, "T")),
+        Times { check_us: Some(us), .. } if us < round_us => {
+            Err(too_short("check_ms", us, round_us, "T"))
+        }
         _ => Ok(times),
     }
 }
@@ -178,15 +167,13 @@ fn parse_preference(field: Field<'_>, nodes: NodeId) -> Result<BTreeMap<NodeId, 
     let mut preference = BTreeMap::new();
     for (key, line) in table.keys() {
         // Only the plain spelling, so that "2" and "02" cannot both stand for node 2.
-        let id = (1..=nodes)
-            .find(|id| id.to_string() == key)
-            .ok_or_else(|| {
-                table.source.bad(
-                    line,
-                    format!("`preference` names node `{key}`"),
-                    format!("allowed: a node id from 1 to {nodes}"),
-                )
-            })?;
+        let id = (1..=nodes).find(|id| id.to_string() == key).ok_or_else(|| {
+            table.source.bad(
+                line,
+                format!("`preference` names node `{key}`"),
+                format!("allowed: a node id from 1 to {nodes}"),
+            )
+        })?;
         let value = table.need(key, "a preference")?.whole(0, u8::MAX.into())?;
         preference.insert(id, value as u8);
     }

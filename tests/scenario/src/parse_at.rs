@@ -49,17 +49,9 @@ impl Kind {
         match self {
             Kind::Kill | Kind::Boot | Kind::Pause | Kind::Resume => &["ms", "do", "nodes"],
             Kind::Partition => &["ms", "do", "sets"],
-            Kind::Link => &[
-                "ms",
-                "do",
-                "from",
-                "to",
-                "loss",
-                "delay_ms",
-                "jitter_ms",
-                "duplicate",
-                "reorder",
-            ],
+            Kind::Link => {
+                &["ms", "do", "from", "to", "loss", "delay_ms", "jitter_ms", "duplicate", "reorder"]
+            }
             Kind::Heal => &["ms", "do"],
         }
     }
@@ -80,13 +72,8 @@ pub(crate) fn parse_actions(
     let mut actions = Vec::with_capacity(entries.len());
     let mut earliest_us = 0;
     for entry in entries {
-        let timed = parse_action(
-            entry.table(allowed)?,
-            nodes,
-            earliest_us,
-            duration_us,
-            &mut power,
-        )?;
+        let timed =
+            parse_action(entry.table(allowed)?, nodes, earliest_us, duration_us, &mut power)?;
         earliest_us = timed.at_us;
         actions.push(timed);
     }
@@ -124,27 +111,15 @@ fn parse_action(
 
     let nodes_of = || entry.need("nodes", "the ids that the action is for");
     let action = match kind {
-        Kind::Kill => Action::Kill {
-            nodes: power.kill(nodes_of()?, nodes)?,
-        },
-        Kind::Boot => Action::Boot {
-            nodes: power.boot(nodes_of()?, nodes)?,
-        },
-        Kind::Pause => Action::Pause {
-            nodes: power.pause(nodes_of()?, nodes)?,
-        },
-        Kind::Resume => Action::Resume {
-            nodes: power.resume(nodes_of()?, nodes)?,
-        },
+        Kind::Kill => Action::Kill { nodes: power.kill(nodes_of()?, nodes)? },
+        Kind::Boot => Action::Boot { nodes: power.boot(nodes_of()?, nodes)? },
+        Kind::Pause => Action::Pause { nodes: power.pause(nodes_of()?, nodes)? },
+        Kind::Resume => Action::Resume { nodes: power.resume(nodes_of()?, nodes)? },
         Kind::Partition => parse_partition(entry, nodes)?,
         Kind::Link => parse_link(entry, nodes)?,
         Kind::Heal => Action::Heal,
     };
-    Ok(TimedAction {
-        at_us,
-        line: entry.line,
-        action,
-    })
+    Ok(TimedAction { at_us, line: entry.line, action })
 }
 
 /// No sets at all is legal: a node in no set is alone, so everybody is.
@@ -168,16 +143,8 @@ fn parse_link(entry: Table<'_>, nodes: NodeId) -> Result<Action, BadScenario> {
             "allowed: `from` and `to` with at least one pair of different nodes",
         ));
     }
-    let probability = |key| {
-        entry
-            .get(key)
-            .map_or(Ok(0.0), |field: Field<'_>| field.probability())
-    };
-    let time_us = |key| {
-        entry
-            .get(key)
-            .map_or(Ok(0), |field: Field<'_>| field.time_us())
-    };
+    let probability = |key| entry.get(key).map_or(Ok(0.0), |field: Field<'_>| field.probability());
+    let time_us = |key| entry.get(key).map_or(Ok(0), |field: Field<'_>| field.time_us());
     let quality = LinkQuality {
         loss: probability("loss")?,
         delay_us: time_us("delay_ms")?,

@@ -5,15 +5,7 @@ use crate::scenario::{Bounds, Expectation, ExpectedElections, ExpectedResets, No
 use crate::time::Ms;
 use crate::toml_table::{Field, Table};
 
-const KEYS: [&str; 7] = [
-    "ms",
-    "nodes",
-    "node",
-    "settled",
-    "coordinator",
-    "resets",
-    "elections",
-];
+const KEYS: [&str; 7] = ["ms", "nodes", "node", "settled", "coordinator", "resets", "elections"];
 
 /// Far beyond what a run can count.
 const COUNT_MAX: u64 = 1_000_000_000;
@@ -70,20 +62,13 @@ fn parse_expectation(
             .map(|field| parse_elections(field, until_us))
             .transpose()?,
     };
-    let Expectation {
-        settled: None,
-        coordinator: None,
-        resets: None,
-        elections: None,
-        ..
-    } = expectation
+    let Expectation { settled: None, coordinator: None, resets: None, elections: None, .. } =
+        expectation
     else {
         return Ok(expectation);
     };
-    Err(entry.bad(
-        "nothing is expected",
-        "required: `settled`, `coordinator`, `resets` or `elections`",
-    ))
+    Err(entry
+        .bad("nothing is expected", "required: `settled`, `coordinator`, `resets` or `elections`"))
 }
 
 fn time_until(field: Field<'_>, until_us: u64, name: &str) -> Result<u64, BadScenario> {
@@ -103,9 +88,7 @@ fn parse_resets(field: Field<'_>) -> Result<ExpectedResets, BadScenario> {
     let causes = ResetCause::ALL.map(|known| (known.name(), known));
     let names = ResetCause::ALL.map(ResetCause::name).join(", ");
     Ok(ExpectedResets {
-        cause: table
-            .need("cause", &format!("one of {names}"))?
-            .one_of(&causes)?,
+        cause: table.need("cause", &format!("one of {names}"))?.one_of(&causes)?,
         count: parse_bounds(table)?,
     })
 }
@@ -117,33 +100,21 @@ fn parse_elections(field: Field<'_>, until_us: u64) -> Result<ExpectedElections,
         Some(since) => time_until(since, until_us, "the time of the expectation")?,
         None => 0,
     };
-    Ok(ExpectedElections {
-        since_us,
-        count: parse_bounds(table)?,
-    })
+    Ok(ExpectedElections { since_us, count: parse_bounds(table)? })
 }
 
 fn parse_bounds(table: Table<'_>) -> Result<Bounds, BadScenario> {
-    let at_least = table
-        .get("at_least")
-        .map(|field| field.whole(0, COUNT_MAX))
-        .transpose()?;
-    let at_most = table
-        .get("at_most")
-        .map(|field| field.whole(0, COUNT_MAX))
-        .transpose()?;
+    let at_least = table.get("at_least").map(|field| field.whole(0, COUNT_MAX)).transpose()?;
+    let at_most = table.get("at_most").map(|field| field.whole(0, COUNT_MAX)).transpose()?;
     match (at_least, at_most) {
-        (None, None) => Err(table.bad(
-            "neither `at_least` nor `at_most` is given",
-            "required: one of them or both",
-        )),
+        (None, None) => {
+            Err(table
+                .bad("neither `at_least` nor `at_most` is given", "required: one of them or both"))
+        }
         (Some(least), Some(most)) if least > most => Err(table.bad(
             format!("`at_least` {least} exceeds `at_most` {most}"),
             "allowed: `at_least` up to `at_most`",
         )),
-        _ => Ok(Bounds {
-            at_least: at_least.unwrap_or(0),
-            at_most,
-        }),
+        _ => Ok(Bounds { at_least: at_least.unwrap_or(0), at_most }),
     }
 }

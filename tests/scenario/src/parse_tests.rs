@@ -22,19 +22,12 @@ fn expectation(line: usize, nodes: &[NodeId]) -> Expectation {
 }
 
 fn at(ms: u64, line: usize, action: Action) -> TimedAction {
-    TimedAction {
-        at_us: ms * 1000,
-        line,
-        action,
-    }
+    TimedAction { at_us: ms * 1000, line, action }
 }
 
 #[test]
 fn the_sample_of_the_interface_is_read_in_full() {
-    let cut = LinkQuality {
-        loss: 1.0,
-        ..LinkQuality::default()
-    };
+    let cut = LinkQuality { loss: 1.0, ..LinkQuality::default() };
     let wanted = Scenario {
         name: "coordinator dies and comes back".to_owned(),
         algorithm: Algorithm::Invitation,
@@ -53,22 +46,8 @@ fn the_sample_of_the_interface_is_read_in_full() {
         actions: vec![
             at(4000, 13, Action::Kill { nodes: vec![5] }),
             at(8000, 18, Action::Boot { nodes: vec![5] }),
-            at(
-                10_000,
-                23,
-                Action::Partition {
-                    sets: vec![vec![1, 2], vec![3, 4, 5]],
-                },
-            ),
-            at(
-                13_000,
-                28,
-                Action::Link {
-                    from: vec![1],
-                    to: vec![2],
-                    quality: cut,
-                },
-            ),
+            at(10_000, 23, Action::Partition { sets: vec![vec![1, 2], vec![3, 4, 5]] }),
+            at(13_000, 28, Action::Link { from: vec![1], to: vec![2], quality: cut }),
             at(14_000, 39, Action::Pause { nodes: vec![2] }),
             at(14_200, 44, Action::Resume { nodes: vec![2] }),
             at(15_000, 49, Action::Heal),
@@ -82,10 +61,7 @@ fn the_sample_of_the_interface_is_read_in_full() {
             Expectation {
                 resets: Some(ExpectedResets {
                     cause: ResetCause::Deadline,
-                    count: Bounds {
-                        at_least: 1,
-                        at_most: None,
-                    },
+                    count: Bounds { at_least: 1, at_most: None },
                 }),
                 ..expectation(58, &[2])
             },
@@ -147,34 +123,19 @@ elections = { since_ms = 800, at_least = 1, at_most = 2 }
     assert_eq!(scenario.boot, [1, 3]);
     assert_eq!(scenario.preference, [(2, 10), (3, 0)].into());
     assert_eq!(scenario.seed, 1);
-    let quality = LinkQuality {
-        loss: 1.0,
-        delay_us: 1_500,
-        jitter_us: 2_000,
-        duplicate: 0.25,
-        reorder: 0.5,
-    };
-    let link = Action::Link {
-        from: vec![1, 2],
-        to: vec![2, 3],
-        quality,
-    };
+    let quality =
+        LinkQuality { loss: 1.0, delay_us: 1_500, jitter_us: 2_000, duplicate: 0.25, reorder: 0.5 };
+    let link = Action::Link { from: vec![1, 2], to: vec![2, 3], quality };
     assert_eq!(scenario.actions[0].at_us, 1);
     assert_eq!(scenario.actions[0].action, link);
-    assert_eq!(
-        scenario.actions[1].action,
-        Action::Partition { sets: vec![] }
-    );
+    assert_eq!(scenario.actions[1].action, Action::Partition { sets: vec![] });
     let wanted = Expectation {
         at_us: 900_000,
         at_end: false,
         settled: Some(false),
         elections: Some(ExpectedElections {
             since_us: 800_000,
-            count: Bounds {
-                at_least: 1,
-                at_most: Some(2),
-            },
+            count: Bounds { at_least: 1, at_most: Some(2) },
         }),
         ..expectation(35, &[2])
     };
@@ -204,15 +165,9 @@ fn the_command_line_replaces_what_the_file_says_before_it_is_checked() {
     assert_eq!(scenario.algorithm, Algorithm::Bully);
     assert_eq!((scenario.nodes, scenario.seed), (9, u64::MAX));
 
-    let overrides = Overrides {
-        nodes: NonZeroU8::new(3),
-        ..Overrides::default()
-    };
+    let overrides = Overrides { nodes: NonZeroU8::new(3), ..Overrides::default() };
     let bad = Scenario::parse_with("sample.toml", SAMPLE, overrides).unwrap_err();
-    assert_eq!(
-        bad.to_string(),
-        "sample.toml:8: `boot` is 4; allowed: a node id from 1 to 3"
-    );
+    assert_eq!(bad.to_string(), "sample.toml:8: `boot` is 4; allowed: a node id from 1 to 3");
 }
 
 #[test]
@@ -307,22 +262,11 @@ elections = { since_ms = 11, at_most = 3 }
     assert_eq!(stretched.quiet_us, Some(5_000));
     assert_eq!(stretched.duration_us, 50_000);
     assert_eq!(stretched.actions[0].at_us, 25_000);
-    let quality = LinkQuality {
-        loss: 0.5,
-        delay_us: 7_500,
-        jitter_us: 10_000,
-        ..LinkQuality::default()
-    };
-    let link = Action::Link {
-        from: vec![1],
-        to: vec![2],
-        quality,
-    };
+    let quality =
+        LinkQuality { loss: 0.5, delay_us: 7_500, jitter_us: 10_000, ..LinkQuality::default() };
+    let link = Action::Link { from: vec![1], to: vec![2], quality };
     assert_eq!(stretched.actions[0].action, link);
     assert_eq!(stretched.expectations[0].at_us, 30_000);
     let elections = stretched.expectations[0].elections.unwrap();
-    assert_eq!(
-        (elections.since_us, elections.count.at_most),
-        (27_500, Some(3))
-    );
+    assert_eq!((elections.since_us, elections.count.at_most), (27_500, Some(3)));
 }

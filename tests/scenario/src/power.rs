@@ -17,10 +17,7 @@ pub(crate) struct PowerStates {
 
 impl PowerStates {
     pub fn new(boot: &[NodeId]) -> PowerStates {
-        PowerStates {
-            powered: boot.iter().copied().collect(),
-            paused: BTreeSet::new(),
-        }
+        PowerStates { powered: boot.iter().copied().collect(), paused: BTreeSet::new() }
     }
 
     /// A paused node may be killed; it is not paused any more when it is powered again.

@@ -96,11 +96,7 @@ pub enum Action {
     /// Frames pass only inside a set; a node in no set is alone. Replaces an earlier partition.
     Partition { sets: Vec<Vec<NodeId>> },
     /// Every pair from x to without self, that direction only. Replaces these links' setting.
-    Link {
-        from: Vec<NodeId>,
-        to: Vec<NodeId>,
-        quality: LinkQuality,
-    },
+    Link { from: Vec<NodeId>, to: Vec<NodeId>, quality: LinkQuality },
     /// All links perfect again, no partition.
     Heal,
 }

@@ -9,10 +9,7 @@ fn scenario_files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
     let mut files: Vec<PathBuf> = (fs::read_dir(folder).unwrap())
         .map(|entry| entry.unwrap().path())
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "toml")
-        })
+        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
         .collect();
     files.sort();
     files
@@ -65,10 +62,7 @@ fn no_expectation_comes_sooner_than_3_s_after_a_fault() {
                 .max();
             let quiet_us = expectation.at_us - last_us.unwrap_or(0);
             let line = expectation.line;
-            assert!(
-                quiet_us >= 3_000_000,
-                "{file}:{line} comes after {quiet_us} us"
-            );
+            assert!(quiet_us >= 3_000_000, "{file}:{line} comes after {quiet_us} us");
         }
     }
 }

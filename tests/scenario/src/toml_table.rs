@@ -48,11 +48,7 @@ pub(crate) struct Table<'t> {
 
 impl<'t> Table<'t> {
     pub fn document(source: Source<'t>, document: &'t Spanned<DeTable<'t>>) -> Table<'t> {
-        Table {
-            source,
-            line: 1,
-            map: document.get_ref(),
-        }
+        Table { source, line: 1, map: document.get_ref() }
     }
 
     pub fn bad(&self, wrong: impl Into<String>, allowed: impl Into<String>) -> BadScenario {
@@ -61,13 +57,10 @@ impl<'t> Table<'t> {
 
     /// The keys with their lines, in file order.
     pub fn keys(&self) -> Vec<(&'t str, usize)> {
-        let mut keys: Vec<_> = (self.map.iter())
-            .map(|(key, _)| (key.span().start, key.get_ref().as_ref()))
-            .collect();
+        let mut keys: Vec<_> =
+            (self.map.iter()).map(|(key, _)| (key.span().start, key.get_ref().as_ref())).collect();
         keys.sort_unstable();
-        keys.into_iter()
-            .map(|(offset, key)| (key, self.source.line(offset)))
-            .collect()
+        keys.into_iter().map(|(offset, key)| (key, self.source.line(offset))).collect()
     }
 
     /// Refuses the first key that is none of these.
@@ -90,10 +83,7 @@ impl<'t> Table<'t> {
     /// `meaning` says what the key is for, and is told where the key is missing.
     pub fn need(&self, key: &'t str, meaning: &str) -> Result<Field<'t>, BadScenario> {
         self.get(key).ok_or_else(|| {
-            self.bad(
-                format!("`{key}` is missing"),
-                format!("required: `{key}`, {meaning}"),
-            )
+            self.bad(format!("`{key}` is missing"), format!("required: `{key}`, {meaning}"))
         })
     }
 }
@@ -109,12 +99,7 @@ pub(crate) struct Field<'t> {
 
 impl<'t> Field<'t> {
     fn new(source: Source<'t>, key: &'t str, value: &'t Spanned<DeValue<'t>>) -> Field<'t> {
-        Field {
-            source,
-            key,
-            line: source.line(value.span().start),
-            value: value.get_ref(),
-        }
+        Field { source, key, line: source.line(value.span().start), value: value.get_ref() }
     }
 
     pub fn bad(&self, wrong: impl Into<String>, allowed: impl Into<String>) -> BadScenario {
@@ -131,10 +116,7 @@ impl<'t> Field<'t> {
             DeValue::Array(_) => "a list".to_owned(),
             DeValue::Table(_) => "a table".to_owned(),
         };
-        self.bad(
-            format!("`{}` is {found}", self.key),
-            format!("allowed: {allowed}"),
-        )
+        self.bad(format!("`{}` is {found}", self.key), format!("allowed: {allowed}"))
     }
 
     pub fn text(&self) -> Result<&'t str, BadScenario> {
@@ -157,10 +139,7 @@ impl<'t> Field<'t> {
             _ => None,
         };
         found.map(|(_, choice)| *choice).ok_or_else(|| {
-            let names: Vec<String> = choices
-                .iter()
-                .map(|(name, _)| format!("{name:?}"))
-                .collect();
+            let names: Vec<String> = choices.iter().map(|(name, _)| format!("{name:?}")).collect();
             self.not_allowed(&names.join(", "))
         })
     }
@@ -188,16 +167,12 @@ impl<'t> Field<'t> {
 
     /// Milliseconds, whole or with up to three decimals.
     pub fn time_us(&self) -> Result<u64, BadScenario> {
-        let whole = (self.integer())
-            .filter(|ms| *ms <= TIME_MS_MAX)
-            .map(|ms| ms * 1000);
-        whole
-            .or_else(|| self.float().and_then(us_from_ms))
-            .ok_or_else(|| {
-                self.not_allowed(&format!(
-                    "0 to {TIME_MS_MAX} milliseconds, with at most three decimals"
-                ))
-            })
+        let whole = (self.integer()).filter(|ms| *ms <= TIME_MS_MAX).map(|ms| ms * 1000);
+        whole.or_else(|| self.float().and_then(us_from_ms)).ok_or_else(|| {
+            self.not_allowed(&format!(
+                "0 to {TIME_MS_MAX} milliseconds, with at most three decimals"
+            ))
+        })
     }
 
     pub fn time_us_above_zero(&self) -> Result<u64, BadScenario> {
@@ -239,10 +214,9 @@ impl<'t> Field<'t> {
         let allowed = format!("a list of at least one node id from 1 to {nodes}, each once");
         let elements = self.elements().ok_or_else(|| self.not_allowed(&allowed))?;
         if elements.is_empty() {
-            return Err(self.bad(
-                format!("`{}` is an empty list", self.key),
-                format!("allowed: {allowed}"),
-            ));
+            return Err(
+                self.bad(format!("`{}` is an empty list", self.key), format!("allowed: {allowed}"))
+            );
         }
         let mut ids = Vec::with_capacity(elements.len());
         for element in elements {
@@ -261,11 +235,9 @@ impl<'t> Field<'t> {
     /// The elements of a list; `None` if this is no list.
     pub fn elements(&self) -> Option<Vec<Field<'t>>> {
         match self.value {
-            DeValue::Array(list) => Some(
-                list.iter()
-                    .map(|value| Field::new(self.source, self.key, value))
-                    .collect(),
-            ),
+            DeValue::Array(list) => {
+                Some(list.iter().map(|value| Field::new(self.source, self.key, value)).collect())
+            }
             _ => None,
         }
     }
@@ -276,11 +248,7 @@ impl<'t> Field<'t> {
 
     pub fn table(&self, allowed: &str) -> Result<Table<'t>, BadScenario> {
         match self.value {
-            DeValue::Table(map) => Ok(Table {
-                source: self.source,
-                line: self.line,
-                map,
-            }),
+            DeValue::Table(map) => Ok(Table { source: self.source, line: self.line, map }),
             _ => Err(self.not_allowed(allowed)),
         }
     }

@@ -55,11 +55,7 @@ pub enum What {
         definition: Option<u64>,
     },
     /// A datagram was handed to the network; `bytes` is its UDP payload.
-    Send {
-        to: Target,
-        message: Cow<'static, str>,
-        bytes: usize,
-    },
+    Send { to: Target, message: Cow<'static, str>, bytes: usize },
 }
 
 /// Whom a datagram is for.
@@ -86,10 +82,7 @@ pub struct BadTrace {
 
 impl TraceEvent {
     pub fn parse_line(text: &str) -> Result<TraceEvent, BadTrace> {
-        parse(text).map_err(|error| BadTrace {
-            line: 0,
-            wrong: error.to_string(),
-        })
+        parse(text).map_err(|error| BadTrace { line: 0, wrong: error.to_string() })
     }
 }
 
@@ -121,10 +114,7 @@ pub fn read_trace(reader: impl BufRead) -> Result<(Run, Vec<NodeEvent>), BadTrac
     let mut run = None;
     let mut events: Vec<NodeEvent> = Vec::new();
     for (index, text) in reader.lines().enumerate() {
-        let bad = |wrong: String| BadTrace {
-            line: index + 1,
-            wrong,
-        };
+        let bad = |wrong: String| BadTrace { line: index + 1, wrong };
         let text = text.map_err(|error| bad(error.to_string()))?;
         match (parse(&text).map_err(|error| bad(error.to_string()))?, &run) {
             (TraceEvent::Run(first), None) => run = Some(first),
@@ -138,10 +128,7 @@ pub fn read_trace(reader: impl BufRead) -> Result<(Run, Vec<NodeEvent>), BadTrac
     }
     match run {
         Some(run) => Ok((run, events)),
-        None => Err(BadTrace {
-            line: 1,
-            wrong: "the trace is empty".to_owned(),
-        }),
+        None => Err(BadTrace { line: 1, wrong: "the trace is empty".to_owned() }),
     }
 }
 
@@ -216,13 +203,7 @@ impl Serialize for NodeEvent {
         match &self.what {
             What::Boot | What::Kill => {}
             What::Reset { cause } => line.serialize_entry("cause", cause)?,
-            What::State {
-                status,
-                coordinator,
-                group,
-                up,
-                definition,
-            } => {
+            What::State { status, coordinator, group, up, definition } => {
                 line.serialize_entry("status", status)?;
                 line.serialize_entry("coordinator", coordinator)?;
                 line.serialize_entry("group", group)?;
@@ -347,9 +328,7 @@ mod hex {
         let plain = digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
         match u64::from_str_radix(&digits, 16) {
             Ok(digest) if plain => Ok(Some(digest)),
-            _ => Err(D::Error::custom(
-                "`definition` is not 16 hexadecimal digits",
-            )),
+            _ => Err(D::Error::custom("`definition` is not 16 hexadecimal digits")),
         }
     }
 }

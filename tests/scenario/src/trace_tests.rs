@@ -7,22 +7,11 @@ use crate::time::Ms;
 use crate::trace::*;
 
 fn run() -> Run {
-    Run {
-        algorithm: Algorithm::Invitation,
-        nodes: 5,
-        tm_us: 20_000,
-        tp_us: 10_500,
-        factor: 1.0,
-    }
+    Run { algorithm: Algorithm::Invitation, nodes: 5, tm_us: 20_000, tp_us: 10_500, factor: 1.0 }
 }
 
 fn event(at_us: u64, what: What) -> NodeEvent {
-    NodeEvent {
-        at_us,
-        node: 3,
-        uncertainty_us: None,
-        what,
-    }
+    NodeEvent { at_us, node: 3, uncertainty_us: None, what }
 }
 
 fn settled_state() -> What {
@@ -46,11 +35,7 @@ fn empty_state() -> What {
 }
 
 fn send(to: Target) -> What {
-    What::Send {
-        to,
-        message: "AreYouNormal".into(),
-        bytes: 48,
-    }
+    What::Send { to, message: "AreYouNormal".into(), bytes: 48 }
 }
 
 fn events() -> Vec<NodeEvent> {
@@ -63,10 +48,7 @@ fn events() -> Vec<NodeEvent> {
         event(13_000, What::Kill),
     ];
     events.extend(ResetCause::ALL.map(|cause| event(999_999_999_999, What::Reset { cause })));
-    events.push(NodeEvent {
-        uncertainty_us: Some(250),
-        ..event(1_000_000_000_000, What::Boot)
-    });
+    events.push(NodeEvent { uncertainty_us: Some(250), ..event(1_000_000_000_000, What::Boot) });
     events
 }
 
@@ -100,23 +82,15 @@ fn lines_are_as_the_interface_has_them() {
 #[test]
 fn what_is_written_is_read_back() {
     assert_eq!(read_trace(written().as_bytes()), Ok((run(), events())));
-    let mut lines = written()
-        .lines()
-        .map(TraceEvent::parse_line)
-        .collect::<Vec<_>>();
+    let mut lines = written().lines().map(TraceEvent::parse_line).collect::<Vec<_>>();
     assert_eq!(lines.remove(0), Ok(TraceEvent::Run(run())));
-    let nodes = events()
-        .into_iter()
-        .map(|event| Ok(TraceEvent::Node(event)));
+    let nodes = events().into_iter().map(|event| Ok(TraceEvent::Node(event)));
     assert_eq!(lines, nodes.collect::<Vec<_>>());
 }
 
 #[test]
 fn every_time_has_at_most_three_decimals() {
-    for at_us in (0..2_000_000)
-        .step_by(97)
-        .chain((0..1000).map(|us| 86_400_000_000 + us))
-    {
+    for at_us in (0..2_000_000).step_by(97).chain((0..1000).map(|us| 86_400_000_000 + us)) {
         let line = serde_json::to_string(&event(at_us, What::Boot)).unwrap();
         let wanted = format!(r#"{{"event":"boot","ms":{},"node":3}}"#, Ms(at_us));
         assert_eq!(line, wanted);
@@ -149,12 +123,7 @@ fn a_line_that_is_no_event_is_refused() {
     ] {
         assert!(TraceEvent::parse_line(line).is_err(), "{line}");
     }
-    for definition in [
-        r#""ab""#,
-        r#""+0000000000000ab""#,
-        r#""000000000000000g""#,
-        "171",
-    ] {
+    for definition in [r#""ab""#, r#""+0000000000000ab""#, r#""000000000000000g""#, "171"] {
         let line = r#"{"event":"state","ms":0,"node":1,"status":"Down","coordinator":null,"group":null,"up":[],"definition":D}"#;
         let line = line.replace("D}", &format!("{definition}}}"));
         assert!(TraceEvent::parse_line(&line).is_err(), "{line}");
@@ -167,10 +136,7 @@ fn an_event_out_of_order_is_refused_and_not_written() {
     writer.write(&event(2_000, What::Boot)).unwrap();
     let error = writer.write(&event(1_999, What::Kill)).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
-    assert_eq!(
-        error.to_string(),
-        "an event of node 3 at 1.999 ms after one at 2 ms"
-    );
+    assert_eq!(error.to_string(), "an event of node 3 at 1.999 ms after one at 2 ms");
     writer.write(&event(2_000, What::Kill)).unwrap();
     let text = String::from_utf8(writer.finish().unwrap()).unwrap();
     assert_eq!(text.lines().count(), 3);

@@ -21,14 +21,10 @@ pub struct Watch {
 impl Watch {
     pub fn new(scenario: &Scenario) -> Watch {
         let powered: BTreeSet<NodeId> = scenario.boot.iter().copied().collect();
-        let nodes = (1..=scenario.nodes)
-            .map(|id| NodeView::new(id, powered.contains(&id)))
-            .collect();
+        let nodes =
+            (1..=scenario.nodes).map(|id| NodeView::new(id, powered.contains(&id))).collect();
         Watch {
-            seen: Observation {
-                nodes,
-                formed: Vec::new(),
-            },
+            seen: Observation { nodes, formed: Vec::new() },
             powered,
             paused: BTreeSet::new(),
             known_groups: BTreeSet::new(),
@@ -78,13 +74,7 @@ impl Watch {
                     *view.resets.entry(*cause).or_default() += 1;
                 }
             }
-            What::State {
-                status,
-                coordinator,
-                group,
-                up,
-                definition,
-            } => {
+            What::State { status, coordinator, group, up, definition } => {
                 if let Some(view) = self.view_mut(id) {
                     view.status = *status;
                     view.coordinator = *coordinator;
@@ -131,10 +121,7 @@ impl Watch {
     fn forget_state(&mut self, id: NodeId) {
         if let Some(view) = self.view_mut(id) {
             let resets = std::mem::take(&mut view.resets);
-            *view = NodeView {
-                resets,
-                ..NodeView::new(id, view.alive)
-            };
+            *view = NodeView { resets, ..NodeView::new(id, view.alive) };
         }
     }
 

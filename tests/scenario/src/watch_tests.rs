@@ -12,12 +12,7 @@ fn scenario(tail: &str) -> Scenario {
 }
 
 fn event(ms: u64, node: NodeId, what: What) -> NodeEvent {
-    NodeEvent {
-        at_us: ms * 1000,
-        node,
-        uncertainty_us: None,
-        what,
-    }
+    NodeEvent { at_us: ms * 1000, node, uncertainty_us: None, what }
 }
 
 fn normal(coordinator: NodeId, counter: u64) -> What {

@@ -31,8 +31,14 @@ pub struct View {
 }
 
 impl View {
-    pub const DOWN: Self =
-        Self { live: false, paused: false, status: Status::Down, coordinator: None, group: None, definition: None };
+    pub const DOWN: Self = Self {
+        live: false,
+        paused: false,
+        status: Status::Down,
+        coordinator: None,
+        group: None,
+        definition: None,
+    };
 
     fn takes_part(&self) -> bool {
         self.live && matches!(self.status, Status::Reorganization | Status::Normal)
@@ -60,6 +66,8 @@ pub struct Checker {
     /// What every call was about: (source, boot, call) to a digest of the message.
     calls: FxHashMap<(u8, u32, u32), u64>,
     pub violations: Vec<Violation>,
+    /// Goes up with every change of any view.
+    pub changes: u64,
 }
 
 impl Checker {
@@ -77,6 +85,7 @@ impl Checker {
             created: FxHashMap::default(),
             calls: FxHashMap::default(),
             violations: Vec::new(),
+            changes: 0,
         }
     }
 
@@ -118,11 +127,12 @@ impl Checker {
         }
     }
 
-    /// All Normal, one coordinator, one group, one definition among the live nodes of `nodes`.
+    /// All live nodes of `nodes` Normal, with one live coordinator, one group, one definition.
     pub fn is_settled(&self, nodes: impl Iterator<Item = usize>) -> bool {
         let mut live = nodes.map(|node| &self.views[node]).filter(|view| view.live);
         let Some(first) = live.next() else { return true };
-        first.is_normal() && live.all(|view| view == first)
+        let coordinator = first.coordinator.map(|id| &self.views[usize::from(id) - 1]);
+        first.is_normal() && coordinator == Some(first) && live.all(|view| view == first)
     }
 
     /// A node's state vector changed, or it went down, paused or came back.
@@ -132,6 +142,7 @@ impl Checker {
         if before == view {
             return;
         }
+        self.changes += 1;
         self.check_created(now, node, &before, &view);
         self.check_definition(now, node, &view);
         for other in 0..self.views.len() {
@@ -168,8 +179,7 @@ impl Checker {
 
     /// Stronger than Assertion 3b: a group has one definition for ever, not only at one moment.
     fn check_definition(&mut self, now: Time, node: usize, view: &View) {
-        let (true, Some(group), Some(definition)) =
-            (view.is_normal(), view.group, view.definition)
+        let (true, Some(group), Some(definition)) = (view.is_normal(), view.group, view.definition)
         else {
             return;
         };

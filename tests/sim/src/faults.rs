@@ -109,7 +109,12 @@ impl Faults {
         }
     }
 
-    fn after<const W: usize>(&mut self, world: &World<W>, span_t: std::ops::Range<u64>, later: Later) {
+    fn after<const W: usize>(
+        &mut self,
+        world: &World<W>,
+        span_t: std::ops::Range<u64>,
+        later: Later,
+    ) {
         let t = world.timing().t.0;
         let span = self.rng.u64(span_t.start * t..span_t.end * t);
         self.later.push(Reverse((world.now + span, later)));

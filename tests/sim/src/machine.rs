@@ -94,6 +94,7 @@ pub struct Machine<const W: usize> {
     pub resets: BTreeMap<ResetCause, u64>,
     pub requests: Vec<LastRequest>,
     pub saves: u64,
+    pub sent: u64,
     /// The groups whose state vector was ever durable here.
     pub durable_groups: FxHashSet<GroupId>,
     /// Effects that wait for a save.
@@ -122,6 +123,7 @@ impl<const W: usize> Machine<W> {
             resets: BTreeMap::new(),
             requests: vec![LastRequest::default(); nodes],
             saves: 0,
+            sent: 0,
             durable_groups: FxHashSet::default(),
             deferred: Vec::new(),
             traced: None,

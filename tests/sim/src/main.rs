@@ -64,10 +64,7 @@ const BAD_INPUT: u8 = 2;
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match (&arguments.command, &arguments.scenario) {
-        (Some(Command::Measure(options)), _) => {
-            measure::command(options);
-            Ok(true)
-        }
+        (Some(Command::Measure(options)), _) => Ok(measure::command(options)),
         (None, Some(file)) => play_file(file, &arguments),
         (None, None) => random_runs(&arguments),
     };
@@ -93,8 +90,8 @@ fn play_file(file: &Path, arguments: &Arguments) -> Result<bool, String> {
         Scenario::parse_with(&name, &text, overrides).map_err(|error| error.to_string())?;
     let began = Instant::now();
     let mut trace_file = open_trace(arguments.trace.as_deref())?;
-    let played = play::play(&scenario, trace_file.is_some())
-        .map_err(|error| format!("{name}: {error}"))?;
+    let played =
+        play::play(&scenario, trace_file.is_some()).map_err(|error| format!("{name}: {error}"))?;
     if let Some(out) = &mut trace_file {
         write_trace(out, &played.run, &played.trace)?;
     }

@@ -257,11 +257,8 @@ impl<const W: usize> RunInProgress<W> {
             None => {
                 let views: Vec<_> =
                     (0..self.world.machines.len()).map(|n| self.world.checker.view(n)).collect();
-                let what = format!(
-                    "{} ms after {}: {views:?}",
-                    bound as f64 / 1000.0,
-                    cause.name()
-                );
+                let what =
+                    format!("{} ms after {}: {views:?}", bound as f64 / 1000.0, cause.name());
                 let now = self.world.now;
                 self.world.checker.violation(now, "assertions 2 and 4: settled in time", what);
             }
@@ -334,10 +331,12 @@ impl Summary {
 
     /// What a person wants to know.
     pub fn print(&self, options: &Options) {
-        println!("{:<11} {:<11} {:>6} {:>14}  bound", "algorithm", "cause", "runs", "worst / bound");
+        println!(
+            "{:<11} {:<11} {:>6} {:>14}  bound",
+            "algorithm", "cause", "runs", "worst / bound"
+        );
         for ((name, cause), slowest) in &self.slowest {
-            let algorithm =
-                if *name == "bully" { Algorithm::Bully } else { Algorithm::Invitation };
+            let algorithm = if *name == "bully" { Algorithm::Bully } else { Algorithm::Invitation };
             println!(
                 "{name:<11} {:<11} {:>6} {:>14.2}  {} (seed {})",
                 cause.name(),

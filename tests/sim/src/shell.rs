@@ -165,8 +165,8 @@ impl<const W: usize> World<W> {
 
     fn note(&mut self, _node: usize, note: Note) {
         match note {
-            Note::Suspected(_) => {
-                self.tally.suspicions += 1;
+            Note::Suspected(_) | Note::Foreign(_) | Note::ProvokedBy(_) => {
+                self.tally.suspicions += u64::from(matches!(note, Note::Suspected(_)));
                 if self.tally.first_suspicion.is_none() {
                     self.tally.first_suspicion = Some(self.now);
                     self.tally.datagrams_at_suspicion = self.tally.datagrams;
@@ -183,9 +183,7 @@ impl<const W: usize> World<W> {
         self.check_send(node, kind, datagram);
         let (target, index) = match to {
             Destination::All => (Target::All, None),
-            Destination::Node(id) => {
-                (Target::Node(id.get()), Some(usize::from(id.get()) - 1))
-            }
+            Destination::Node(id) => (Target::Node(id.get()), Some(usize::from(id.get()) - 1)),
         };
         if self.settings.trace {
             let (message, bytes) = (kind.name().into(), datagram.len());
@@ -237,7 +235,8 @@ impl<const W: usize> World<W> {
         );
         if joined && let Destination::Node(to) = frame.destination {
             let request = &machine.requests[usize::from(to.get()) - 1];
-            let durable = request.ready.is_some_and(|group| machine.durable_groups.contains(&group));
+            let durable =
+                request.ready.is_some_and(|group| machine.durable_groups.contains(&group));
             if request.call == frame.call && !durable {
                 let what = format!("node {}: {kind:?} for {:?}", node + 1, request.ready);
                 self.checker.violation(now, "an answer to Ready before its save", what);
@@ -264,7 +263,8 @@ impl<const W: usize> World<W> {
         // The node's clock may be slow by rho.
         let most = most + most * Time::from(timing.drift_ppm) / 1_000_000 + 1;
         if self.now > arrived + most {
-            let what = format!("node {}: {:?} after {} us", node + 1, frame.kind, self.now - arrived);
+            let what =
+                format!("node {}: {:?} after {} us", node + 1, frame.kind, self.now - arrived);
             self.checker.violation(self.now, "an answer after Tp", what);
         }
     }
@@ -311,7 +311,7 @@ fn content_digest<const W: usize>(message: &Message<'_, W>) -> u64 {
         | Message::AreYouCoordinator { group, .. }
         | Message::Invitation { group, .. }
         | Message::Accept { group }
-        | Message::Beat { group } => group.hash(&mut hasher),
+        | Message::Beat { group, .. } => group.hash(&mut hasher),
         Message::Ready { group, up, definition } => {
             (group, up, definition).hash(&mut hasher);
         }

@@ -80,12 +80,28 @@ impl Settings {
 /// What happens in the world.
 #[derive(Debug)]
 enum Happening {
-    Arrive { to: u8, bytes: Rc<[u8]> },
-    Wake { node: u8 },
+    Arrive {
+        to: u8,
+        bytes: Rc<[u8]>,
+    },
+    Wake {
+        node: u8,
+    },
     /// The firmware of a powered board starts.
-    Start { node: u8, life: u32 },
-    WriteDone { node: u8, life: u32 },
-    Reorganized { node: u8, life: u32, group: GroupId, members: [u64; 4] },
+    Start {
+        node: u8,
+        life: u32,
+    },
+    WriteDone {
+        node: u8,
+        life: u32,
+    },
+    Reorganized {
+        node: u8,
+        life: u32,
+        group: GroupId,
+        members: [u64; 4],
+    },
 }
 
 #[derive(Debug)]
@@ -166,7 +182,9 @@ impl<const W: usize> World<W> {
         let (low, high) = settings.base_delay_us;
         let drift = settings.drift_ppm;
         let machines = (0..nodes)
-            .map(|_| Machine::new(Clock::new(rng.u32(0..10_000_000), rng.i32(-drift..=drift)), nodes))
+            .map(|_| {
+                Machine::new(Clock::new(rng.u32(0..10_000_000), rng.i32(-drift..=drift)), nodes)
+            })
             .collect();
         Self {
             timing: settings.node_timing(),
@@ -275,7 +293,10 @@ impl<const W: usize> World<W> {
         machine.powered = true;
         machine.paused = false;
         let life = machine.life;
-        self.schedule(self.now + self.settings.boot_us, Happening::Start { node: node as u8, life });
+        self.schedule(
+            self.now + self.settings.boot_us,
+            Happening::Start { node: node as u8, life },
+        );
     }
 
     pub fn kill(&mut self, node: usize) {
@@ -354,13 +375,17 @@ impl<const W: usize> World<W> {
         let life = machine.life;
         self.tally.resets += 1;
         self.record(node, What::Reset { cause });
-        self.schedule(self.now + self.settings.boot_us, Happening::Start { node: node as u8, life });
+        self.schedule(
+            self.now + self.settings.boot_us,
+            Happening::Start { node: node as u8, life },
+        );
     }
 
     // --- the wire ---------------------------------------------------------------------------
 
     pub(crate) fn transmit(&mut self, from: usize, to: Option<usize>, bytes: &[u8], leaves: Time) {
         self.tally.datagrams += 1;
+        self.machines[from].sent += 1;
         self.tally.bytes += bytes.len() as u64;
         let bytes: Rc<[u8]> = bytes.into();
         match to {

@@ -18,12 +18,7 @@ fn time_beyond_the_end() {
     refuses(59, "ms = 8000", "ms = 9001", message);
     let message = "the time is 9001; allowed: 0 to 9000 (the time of the expectation)";
     let old = "elections = { since_ms = 5000, at_most = 3 }";
-    refuses(
-        67,
-        old,
-        "elections = { since_ms = 9001, at_most = 3 }",
-        message,
-    );
+    refuses(67, old, "elections = { since_ms = 9001, at_most = 3 }", message);
 }
 
 #[test]

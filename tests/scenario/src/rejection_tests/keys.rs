@@ -6,10 +6,7 @@ use super::*;
 fn broken_toml() {
     let message = refusal(3, "nodes = 5", "nodes = ");
     assert!(message.starts_with("f.toml:3: "), "{message}");
-    assert!(
-        message.ends_with("; allowed: TOML, each key once"),
-        "{message}"
-    );
+    assert!(message.ends_with("; allowed: TOML, each key once"), "{message}");
     assert_eq!(message.lines().count(), 1);
 }
 
@@ -83,31 +80,11 @@ fn missing_key_of_an_action() {
 #[test]
 fn wrong_type() {
     let allowed = "allowed: a text that is not empty";
-    refuses(
-        1,
-        "name = \"good\"",
-        "name = 5",
-        &format!("`name` is 5; {allowed}"),
-    );
-    refuses(
-        1,
-        "name = \"good\"",
-        "name = \" \"",
-        &format!("`name` is \" \"; {allowed}"),
-    );
+    refuses(1, "name = \"good\"", "name = 5", &format!("`name` is 5; {allowed}"));
+    refuses(1, "name = \"good\"", "name = \" \"", &format!("`name` is \" \"; {allowed}"));
     let allowed = "allowed: a whole number from 1 to 255";
-    refuses(
-        3,
-        "nodes = 5",
-        "nodes = \"5\"",
-        &format!("`nodes` is \"5\"; {allowed}"),
-    );
-    refuses(
-        3,
-        "nodes = 5",
-        "nodes = 5.0",
-        &format!("`nodes` is 5.0; {allowed}"),
-    );
+    refuses(3, "nodes = 5", "nodes = \"5\"", &format!("`nodes` is \"5\"; {allowed}"));
+    refuses(3, "nodes = 5", "nodes = 5.0", &format!("`nodes` is 5.0; {allowed}"));
     let message = "`seed` is -1; allowed: a whole number from 0 to 9223372036854775807";
     refuses(4, "seed = 7", "seed = -1", message);
     let message = "`preempt` is \"yes\"; allowed: true or false";
@@ -141,15 +118,9 @@ fn single_brackets_where_double_ones_belong() {
     let message = refusal("[at]\nms = 1\ndo = \"heal\"\n");
     assert_eq!(message, "f.toml:7: `at` is a table; allowed: [[at]] tables");
     let message = refusal("[expect]\nnode = 1\nsettled = true\n");
-    assert_eq!(
-        message,
-        "f.toml:7: `expect` is a table; allowed: [[expect]] tables"
-    );
+    assert_eq!(message, "f.toml:7: `expect` is a table; allowed: [[expect]] tables");
     let message = refusal("preference = [1]\n");
-    assert_eq!(
-        message,
-        "f.toml:7: `preference` is a list; allowed: a table of id = preference"
-    );
+    assert_eq!(message, "f.toml:7: `preference` is a list; allowed: a table of id = preference");
 }
 
 #[test]

@@ -5,24 +5,9 @@ use super::*;
 #[test]
 fn number_of_nodes_out_of_range() {
     let allowed = "allowed: a whole number from 1 to 255";
-    refuses(
-        3,
-        "nodes = 5",
-        "nodes = 0",
-        &format!("`nodes` is 0; {allowed}"),
-    );
-    refuses(
-        3,
-        "nodes = 5",
-        "nodes = 256",
-        &format!("`nodes` is 256; {allowed}"),
-    );
-    refuses(
-        3,
-        "nodes = 5",
-        "nodes = -1",
-        &format!("`nodes` is -1; {allowed}"),
-    );
+    refuses(3, "nodes = 5", "nodes = 0", &format!("`nodes` is 0; {allowed}"));
+    refuses(3, "nodes = 5", "nodes = 256", &format!("`nodes` is 256; {allowed}"));
+    refuses(3, "nodes = 5", "nodes = -1", &format!("`nodes` is -1; {allowed}"));
 }
 
 #[test]
@@ -36,12 +21,7 @@ fn unknown_algorithm() {
 #[test]
 fn unknown_durability() {
     let message = "`durability` is \"none\"; allowed: \"group\", \"strict\"";
-    refuses(
-        12,
-        "durability = \"group\"",
-        "durability = \"none\"",
-        message,
-    );
+    refuses(12, "durability = \"group\"", "durability = \"none\"", message);
 }
 
 #[test]
@@ -54,15 +34,7 @@ fn unknown_action() {
 #[test]
 fn time_that_is_no_time() {
     let allowed = "allowed: 0 to 1000000000 milliseconds, with at most three decimals";
-    for value in [
-        "-1",
-        "-0.5",
-        "1000000001",
-        "1000.0001",
-        "inf",
-        "nan",
-        "\"1 s\"",
-    ] {
+    for value in ["-1", "-0.5", "1000000001", "1000.0001", "inf", "nan", "\"1 s\""] {
         let message = format!("`ms` is {value}; {allowed}");
         refuses(19, "ms = 1000", &format!("ms = {value}"), &message);
     }
@@ -129,12 +101,7 @@ fn the_line_is_that_of_the_element() {
 fn empty_list() {
     let allowed = "allowed: a list of at least one node id from 1 to 5, each once";
     let empty = |line, old: &str, new: &str, key: &str| {
-        refuses(
-            line,
-            old,
-            new,
-            &format!("`{key}` is an empty list; {allowed}"),
-        );
+        refuses(line, old, new, &format!("`{key}` is an empty list; {allowed}"));
     };
     empty(13, "boot = [1, 2, 3, 4]", "boot = []", "boot");
     empty(21, "nodes = [4]", "nodes = []", "nodes");

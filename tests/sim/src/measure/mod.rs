@@ -1,0 +1,184 @@
+//! `cargo sim measure`: what a failure costs, in units of T, datagrams, bytes and saves.
+//!
+//! All times are simulated, so that the same command prints the same table everywhere.
+
+mod lan;
+mod sample;
+mod table;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bellwether::config::{Algorithm, Timing};
+use bellwether::time::Duration;
+use serde_json::{Value, json};
+
+use crate::world::Settings;
+use sample::{Recovery, name};
+use table::{Spread, Table};
+
+/// What is measured.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// default: Tm = 20 ms, Tp = 10 ms, an ordinary board; lan: Tm = 5 ms, Tp = 3 ms, T = 20 ms
+    #[arg(long, default_value = "default")]
+    pub profile: Profile,
+    /// How many seeds per row
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
+    pub seeds: u64,
+    /// Print the rows as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Profile {
+    Default,
+    Lan,
+}
+
+const ALGORITHMS: [Algorithm; 2] = [Algorithm::Bully, Algorithm::Invitation];
+
+/// Measures and prints; `false` if a flock did not settle or a promise was not kept.
+pub fn command(options: &Options) -> bool {
+    let (kept, rows) = match options.profile {
+        Profile::Default => default_profile(options),
+        Profile::Lan => lan::profile(options),
+    };
+    if options.json {
+        let profile = format!("{:?}", options.profile).to_lowercase();
+        println!("{}", json!({ "profile": profile, "seeds": options.seeds, "rows": rows }));
+    }
+    kept
+}
+
+/// Runs a measurement for each seed on all cores; the results are in order of the seeds.
+fn for_seeds<T: Send>(seeds: u64, measure: impl Fn(u64) -> T + Sync) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut results: Vec<(usize, T)> = std::thread::scope(|scope| {
+        let work = || {
+            let mut mine = Vec::new();
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                if index as u64 >= seeds {
+                    return mine;
+                }
+                mine.push((index, measure(index as u64 + 1)));
+            }
+        };
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        workers
+            .into_iter()
+            .flat_map(|worker| match worker.join() {
+                Ok(results) => results,
+                Err(panic) => std::panic::resume_unwind(panic),
+            })
+            .collect()
+    });
+    results.sort_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+/// A measurement that needs the right capacity for the number of nodes.
+macro_rules! with_capacity {
+    ($measure:ident, $settings:expr $(, $more:expr)*) => {{
+        let settings = $settings;
+        if settings.nodes <= 64 {
+            sample::$measure::<1>(settings $(, $more)*)
+        } else {
+            sample::$measure::<4>(settings $(, $more)*)
+        }
+    }};
+}
+use with_capacity;
+
+fn default_settings(nodes: u8, algorithm: Algorithm, seed: u64) -> Settings {
+    let ms = Duration::from_millis;
+    let timing = Timing::derive(ms(20), ms(10), ms(5));
+    Settings::new(nodes, algorithm, timing, seed)
+}
+
+fn default_profile(options: &Options) -> (bool, Vec<Value>) {
+    let mut table = Table::new(&[
+        "algorithm",
+        "nodes",
+        "detect",
+        "elect mean",
+        "p99",
+        "worst",
+        "total p99",
+        "worst",
+        "merge mean",
+        "worst",
+        "datagrams",
+        "bytes",
+        "saves/node",
+    ]);
+    let mut rows = Vec::new();
+    let mut kept = true;
+    let unit = default_settings(2, Algorithm::Bully, 1).timing.t.0 as f64;
+    for algorithm in ALGORITHMS {
+        for nodes in [3, 5, 8, 16, 32, 64, 128] {
+            let settings = |seed| default_settings(nodes, algorithm, seed);
+            let seeds = if nodes > 64 { options.seeds.div_ceil(4) } else { options.seeds };
+            let failovers = for_seeds(seeds, |seed| with_capacity!(failover, settings(seed), 0.0));
+            let merges = for_seeds(seeds, |seed| with_capacity!(merge, settings(seed), 0.0));
+            let (Some(failovers), Some(merges)) = (all(failovers), all(merges)) else {
+                println!("{} with {nodes} nodes did not settle", name(algorithm));
+                kept = false;
+                continue;
+            };
+            let spread =
+                |samples: &[Recovery], f: fn(&Recovery) -> f64| Spread::of(samples.iter().map(f));
+            let in_t = |mut spread: Spread| {
+                spread.scale(1.0 / unit);
+                spread
+            };
+            let detect = in_t(spread(&failovers, |r| r.detection_us as f64));
+            let elect = in_t(spread(&failovers, |r| r.election_us as f64));
+            let total = in_t(spread(&failovers, |r| r.total_us as f64));
+            let merged = in_t(spread(&merges, |r| r.total_us as f64));
+            let datagrams = spread(&failovers, |r| r.datagrams as f64);
+            let bytes = spread(&failovers, |r| r.bytes as f64);
+            let saves = spread(&failovers, |r| r.saves as f64);
+            table.row(&[
+                name(algorithm).into(),
+                nodes.to_string(),
+                format!("{:.2} T", detect.mean),
+                format!("{:.2} T", elect.mean),
+                format!("{:.2} T", elect.p99),
+                format!("{:.2} T", elect.worst),
+                format!("{:.2} T", total.p99),
+                format!("{:.2} T", total.worst),
+                format!("{:.2} T", merged.mean),
+                format!("{:.2} T", merged.worst),
+                format!("{:.0}", datagrams.worst),
+                format!("{:.0}", bytes.worst),
+                format!("{:.0}", saves.worst),
+            ]);
+            rows.push(json!({
+                "algorithm": name(algorithm), "nodes": nodes, "t_ms": unit / 1000.0,
+                "detection_t": detect.json(), "election_t": elect.json(),
+                "failover_t": total.json(), "merge_t": merged.json(),
+                "datagrams": datagrams.json(), "bytes": bytes.json(), "saves_per_node": saves.json(),
+            }));
+        }
+    }
+    if !options.json {
+        println!(
+            "Tm = 20 ms, Tp = 10 ms, T = {:.2} ms, P = 10 T; {} seeds",
+            unit / 1000.0,
+            options.seeds
+        );
+        println!(
+            "detect: death to first suspicion; elect: from there to all Normal; merge: heal to one group;"
+        );
+        println!("datagrams and bytes: from the first suspicion to all Normal, worst seed");
+        table.print();
+    }
+    (kept, rows)
+}
+
+fn all<T>(samples: Vec<Option<T>>) -> Option<Vec<T>> {
+    samples.into_iter().collect()
+}
