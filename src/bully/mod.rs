@@ -190,11 +190,12 @@ impl<const W: usize> Bully<W> {
         }
     }
 
-    /// Waits no longer than one T (by rank) for a sign of life.
+    /// Waits little more than one T for a sign of life. Few nodes are ever left out of a group, so
+    /// that it is enough to keep neighbours in rank apart.
     fn hurry(&mut self, turn: &mut Turn<'_, W>) {
         let node = &turn.node;
         let timing = &node.config.timing;
-        let above = node.seen.intersection(node.config.higher()).len() as u64;
+        let above = node.seen.intersection(node.config.higher()).len() as u64 % 4;
         let latest = turn.now + timing.t + timing.stagger.times(above);
         if node.timers.deadline(Timer::Quiet).is_none_or(|quiet| quiet > latest) {
             turn.node.timers.set(Timer::Quiet, latest);

@@ -40,7 +40,12 @@ impl Mix {
             loss,
             one_way,
             slow,
-            mean_us: t_us * rng.u64(3..40),
+            // Now and then a storm: several faults within one election.
+            mean_us: if rng.f64() < 0.2 {
+                rng.u64(t_us / 4..2 * t_us)
+            } else {
+                t_us * rng.u64(3..40)
+            },
             everywhere: LinkQuality { duplicate, reorder, ..LinkQuality::default() },
         }
     }

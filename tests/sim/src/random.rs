@@ -242,8 +242,8 @@ impl<const W: usize> RunInProgress<W> {
     fn await_settled(&mut self, cause: Cause, sides: &[Vec<usize>]) {
         let began = self.world.now;
         let bound = bound_us(&self.world.settings, cause);
-        let mut settled_since = None;
         let settled = |world: &World<W>| sides.iter().all(|side| world.is_settled(side));
+        let mut settled_since = settled(&self.world).then_some(began);
         self.world.run_until(began + bound, |world| {
             match (settled(world), settled_since) {
                 (true, None) => settled_since = Some(world.now),

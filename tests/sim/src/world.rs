@@ -12,7 +12,7 @@ use bellwether::effects::Effects;
 use bellwether::errata::Errata;
 use bellwether::id::{GroupId, NodeId, NodeSet};
 use bellwether::node::{Event, Node};
-use bellwether::state::Summary;
+use bellwether::state::{Status, Summary};
 use bellwether_scenario::{Action, NodeEvent, ResetCause, What};
 
 use crate::checker::{Checker, View};
@@ -575,7 +575,25 @@ impl<const W: usize> World<W> {
             None => View { live: machine.powered, ..View::DOWN },
         };
         if *self.checker.view(node) != view {
+            self.check_members(node, &view);
             self.checker.update(self.now, node, view);
+        }
+    }
+
+    /// A coordinator turns Normal only when every member has made the definition durable.
+    fn check_members(&mut self, node: usize, view: &View) {
+        let coordinates = view.coordinator == Some(node as u8 + 1);
+        let (true, Status::Normal, Some(group)) = (coordinates, view.status, view.group) else {
+            return;
+        };
+        let Some(state) = self.machines[node].node.as_ref().map(Node::state_vector) else { return };
+        let missing = |member: &NodeId| {
+            let member = &self.machines[usize::from(member.get()) - 1];
+            !member.durable_groups.contains(&group)
+        };
+        if let Some(member) = state.up.iter().find(missing) {
+            let what = format!("node {} in {group:?} without node {member}", node + 1);
+            self.checker.violation(self.now, "a coordinator Normal before its members", what);
         }
     }
 

@@ -1,0 +1,108 @@
+//! The checkers can fail: every error of the published algorithms that is put back is seen.
+//!
+//! Built only with the feature `errata`, into a target folder of its own.
+#![cfg(feature = "errata")]
+
+use bellwether::config::Algorithm;
+use bellwether::errata::{Errata, Erratum};
+use bellwether_sim::random::{Options, Summary, run_seeds};
+
+/// Runs seeds in blocks until one fails.
+fn first_failures(erratum: Option<Erratum>, algorithm: Algorithm) -> Summary {
+    let options = Options {
+        algorithm: Some(algorithm),
+        errata: Errata { put_back: erratum },
+        ..Options::default()
+    };
+    let block = 500;
+    for first in (1..20_000).step_by(block) {
+        let summary = run_seeds(first, block as u64, &options);
+        if !summary.failed.is_empty() {
+            return summary;
+        }
+    }
+    Summary::default()
+}
+
+/// The simulator must report the error, in one of these words.
+fn is_seen(erratum: Erratum, algorithm: Algorithm, rules: &[&str]) {
+    let summary = first_failures(Some(erratum), algorithm);
+    let mut reports = summary.failed.values().flat_map(|(_, failures)| failures);
+    let seen = reports.find(|report| rules.iter().any(|rule| report.contains(rule)));
+    let first = summary.failed.iter().next();
+    println!("{erratum:?}: {} of {} seeds failed", summary.failed.len(), summary.totals.runs);
+    assert!(seen.is_some(), "{erratum:?}: wanted {rules:?}, the first failure was {first:?}");
+}
+
+const TWO: &str = "assertion 1";
+const TOO_EARLY: &str = "a coordinator Normal before its members";
+const STUCK: &str = "assertions 2 and 4";
+
+#[test]
+fn e2_a_dead_non_member_causes_elections_for_ever() {
+    is_seen(Erratum::E2, Algorithm::Bully, &[STUCK]);
+}
+
+#[test]
+fn e3_a_failed_announcement_leaves_a_stuck_coordinator() {
+    is_seen(Erratum::E3, Algorithm::Bully, &[STUCK]);
+}
+
+#[test]
+fn e5_acknowledged_although_the_guard_failed() {
+    is_seen(Erratum::E5, Algorithm::Bully, &[TOO_EARLY]);
+}
+
+#[test]
+fn e6_replies_without_boot_and_call() {
+    is_seen(Erratum::E6, Algorithm::Bully, &[TWO, STUCK]);
+}
+
+#[test]
+fn e7_the_halt_round_ends_early() {
+    is_seen(Erratum::E7, Algorithm::Bully, &[TWO]);
+}
+
+#[test]
+fn e8_answers_are_counted() {
+    is_seen(Erratum::E8, Algorithm::Bully, &[TOO_EARLY]);
+}
+
+#[test]
+fn e11_anything_from_the_coordinator_counts_as_heard() {
+    is_seen(Erratum::E11, Algorithm::Invitation, &[STUCK]);
+}
+
+#[test]
+fn e13_any_invitation_is_accepted() {
+    is_seen(Erratum::E13, Algorithm::Invitation, &[STUCK]);
+}
+
+#[test]
+fn e14_a_node_accepts_its_own_invitation() {
+    is_seen(Erratum::E14, Algorithm::Invitation, &[STUCK]);
+}
+
+#[test]
+fn e15_a_ready_that_overtakes_is_refused() {
+    is_seen(Erratum::E15, Algorithm::Invitation, &[STUCK]);
+}
+
+#[test]
+fn e19_a_second_definition_for_one_group() {
+    is_seen(Erratum::E19, Algorithm::Invitation, &["a group number has two contents"]);
+}
+
+#[test]
+fn e21_all_wait_equally_long() {
+    is_seen(Erratum::E21, Algorithm::Invitation, &[STUCK]);
+}
+
+#[test]
+fn nothing_is_seen_when_nothing_is_put_back() {
+    for algorithm in [Algorithm::Bully, Algorithm::Invitation] {
+        let options = Options { algorithm: Some(algorithm), ..Options::default() };
+        let summary = run_seeds(1, 500, &options);
+        assert!(summary.failed.is_empty(), "{:?}", summary.failed);
+    }
+}
