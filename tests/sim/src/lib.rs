@@ -9,6 +9,7 @@
 
 pub mod checker;
 pub mod clock;
+pub mod demo;
 pub mod faults;
 pub mod liveness;
 pub mod machine;

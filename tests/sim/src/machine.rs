@@ -48,14 +48,11 @@ pub struct LastRequest {
 /// The task of a simulated node: its definitions tell groups, members and computations apart.
 #[derive(Debug, Default)]
 pub struct SimTask {
-    pub runs: bool,
     computed: u32,
 }
 
 impl<const W: usize> Application<W> for SimTask {
-    fn stop(&mut self) {
-        self.runs = false;
-    }
+    fn stop(&mut self) {}
 
     fn reorganize(&mut self, group: GroupId, members: &NodeSet<W>) -> Definition {
         self.computed += 1;
@@ -66,12 +63,9 @@ impl<const W: usize> Application<W> for SimTask {
         Definition::new(&bytes).unwrap_or(Definition::SINGLE)
     }
 
-    fn start(&mut self, _me: NodeId, _definition: &Definition) {
-        self.runs = true;
-    }
+    fn start(&mut self, _me: NodeId, _definition: &Definition) {}
 }
 
-#[derive(Debug)]
 pub struct Machine<const W: usize> {
     pub clock: Clock,
     /// The node, while the power is on and the firmware has started.
@@ -90,7 +84,8 @@ pub struct Machine<const W: usize> {
     pub wake_at: Time,
     /// When the node is told next that it runs on time.
     pub next_tick: Time,
-    pub task: SimTask,
+    pub task: Box<dyn Application<W>>,
+    pub task_runs: bool,
     pub resets: BTreeMap<ResetCause, u64>,
     pub requests: Vec<LastRequest>,
     pub saves: u64,
@@ -104,7 +99,7 @@ pub struct Machine<const W: usize> {
 }
 
 impl<const W: usize> Machine<W> {
-    pub fn new(clock: Clock, nodes: usize) -> Self {
+    pub fn new(clock: Clock, nodes: usize, task: Box<dyn Application<W>>) -> Self {
         Self {
             clock,
             node: None,
@@ -119,7 +114,8 @@ impl<const W: usize> Machine<W> {
             busy_until: 0,
             wake_at: Time::MAX,
             next_tick: 0,
-            task: SimTask::default(),
+            task,
+            task_runs: false,
             resets: BTreeMap::new(),
             requests: vec![LastRequest::default(); nodes],
             saves: 0,
@@ -140,7 +136,7 @@ impl<const W: usize> Machine<W> {
         self.deferred.clear();
         self.traced = None;
         self.wake_at = Time::MAX;
-        self.task.runs = false;
+        self.task_runs = false;
         if let Some(write) = self.writes.pop_front()
             && rng.bool()
         {
@@ -158,5 +154,12 @@ impl<const W: usize> Machine<W> {
                 self.store.record = Some(record);
             }
         }
+    }
+}
+
+impl<const W: usize> std::fmt::Debug for Machine<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let state = self.node.as_ref().map(Node::state_vector);
+        f.debug_struct("Machine").field("powered", &self.powered).field("state", &state).finish()
     }
 }

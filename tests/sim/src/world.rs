@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
 
+use bellwether::application::Application;
 use bellwether::config::{Algorithm, Config, ConfigError, Durability, Timing};
 use bellwether::effects::Effects;
 use bellwether::errata::Errata;
@@ -17,7 +18,7 @@ use bellwether_scenario::{Action, NodeEvent, ResetCause, What};
 
 use crate::checker::{Checker, View};
 use crate::clock::{Clock, Time};
-use crate::machine::{Machine, Received, Write};
+use crate::machine::{Machine, Received, SimTask, Write};
 use crate::network::{Fate, Network};
 
 /// What a run is made of.
@@ -175,15 +176,24 @@ pub(crate) fn node_id(index: usize) -> NodeId {
 }
 
 impl<const W: usize> World<W> {
-    /// All nodes without power.
+    /// All nodes without power, with a task that only tells groups apart.
     pub fn new(settings: Settings) -> Self {
+        Self::with_tasks(settings, |_| Box::new(SimTask::default()))
+    }
+
+    /// All nodes without power; `task` makes the task of each node.
+    pub fn with_tasks(
+        settings: Settings,
+        task: impl Fn(NodeId) -> Box<dyn Application<W>>,
+    ) -> Self {
         let mut rng = fastrand::Rng::with_seed(settings.seed);
         let nodes = usize::from(settings.nodes);
         let (low, high) = settings.base_delay_us;
         let drift = settings.drift_ppm;
         let machines = (0..nodes)
-            .map(|_| {
-                Machine::new(Clock::new(rng.u32(0..10_000_000), rng.i32(-drift..=drift)), nodes)
+            .map(|node| {
+                let clock = Clock::new(rng.u32(0..10_000_000), rng.i32(-drift..=drift));
+                Machine::new(clock, nodes, task(node_id(node)))
             })
             .collect();
         Self {
@@ -485,7 +495,6 @@ impl<const W: usize> World<W> {
     }
 
     fn reorganized(&mut self, node: usize, group: GroupId, members: [u64; 4]) {
-        use bellwether::application::Application;
         let machine = &mut self.machines[node];
         if machine.paused {
             // Computed, but handed over only when the node runs again.
