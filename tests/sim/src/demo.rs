@@ -5,7 +5,8 @@ use bellwether::config::{Algorithm, Timing};
 use bellwether::id::NodeId;
 use bellwether::time::Duration;
 
-use crate::world::{Settings, World};
+use crate::settings::Settings;
+use crate::world::World;
 
 /// Runs `nodes` nodes with tasks of the caller's: they elect, lose their coordinator after two
 /// seconds, and have four to go on without it.

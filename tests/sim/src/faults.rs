@@ -134,11 +134,9 @@ impl Faults {
         };
         let (tm, tp) = (world.timing().tm.0, world.timing().tp.0);
         match self.rng.u8(0..8) {
-            0 | 1 if self.mix.crash => {
-                if world.machines[victim].powered {
-                    world.kill(victim);
-                    self.after(world, 0..30, Later::Boot(victim));
-                }
+            0 | 1 if self.mix.crash && world.machines[victim].powered => {
+                world.kill(victim);
+                self.after(world, 0..30, Later::Boot(victim));
             }
             2 if self.mix.pause_short && world.is_running(victim) => {
                 world.pause(victim);

@@ -6,7 +6,7 @@
 use bellwether::config::Algorithm;
 
 use crate::clock::Time;
-use crate::world::Settings;
+use crate::settings::Settings;
 
 /// What disturbed a settled flock, once, on a network without faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

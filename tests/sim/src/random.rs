@@ -12,7 +12,8 @@ use crate::clock::Time;
 use crate::faults::{Faults, Mix};
 use crate::liveness::{Cause, bound_us};
 use crate::report::Totals;
-use crate::world::{Settings, World};
+use crate::settings::Settings;
+use crate::world::World;
 
 /// A random run lasts at least this long.
 const RUN_US_MIN: Time = 20_000_000;

@@ -8,75 +8,17 @@ use std::collections::BinaryHeap;
 use std::rc::Rc;
 
 use bellwether::application::Application;
-use bellwether::config::{Algorithm, Config, ConfigError, Durability, Timing};
+use bellwether::config::{Algorithm, Config, ConfigError, Timing};
 use bellwether::effects::Effects;
-use bellwether::errata::Errata;
 use bellwether::id::{GroupId, NodeId, NodeSet};
 use bellwether::node::{Event, Node};
-use bellwether::state::{Status, Summary};
 use bellwether_scenario::{Action, NodeEvent, ResetCause, What};
 
-use crate::checker::{Checker, View};
+use crate::checker::Checker;
 use crate::clock::{Clock, Time};
 use crate::machine::{Machine, Received, SimTask, Write};
 use crate::network::{Fate, Network};
-
-/// What a run is made of.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    pub nodes: u8,
-    pub algorithm: Algorithm,
-    pub durability: Durability,
-    pub timing: Timing,
-    pub preference: Vec<u8>,
-    pub errata: Errata,
-    pub seed: u64,
-    /// The delay of a perfect link is drawn from this range.
-    pub base_delay_us: (Time, Time),
-    pub save_us: (Time, Time),
-    /// How long a node is busy with one datagram.
-    pub handling_us: Time,
-    /// How many frames wait at a busy node; more are lost.
-    pub queue_frames: usize,
-    /// From power to the first event.
-    pub boot_us: Time,
-    pub reorganize_us: (Time, Time),
-    /// Every clock is off by up to this.
-    pub drift_ppm: i32,
-    /// Collect a trace.
-    pub trace: bool,
-}
-
-impl Settings {
-    /// A quiet network: the base delay of INTERFACES, small saves, an ordinary board.
-    pub fn new(nodes: u8, algorithm: Algorithm, timing: Timing, seed: u64) -> Self {
-        let tm = timing.tm.0;
-        Self {
-            nodes,
-            algorithm,
-            durability: Durability::Group,
-            timing,
-            preference: vec![0; nodes.into()],
-            errata: Errata::default(),
-            seed,
-            base_delay_us: (tm / 20, tm / 2),
-            save_us: (1000.min(timing.ts.0), 2000.min(timing.ts.0)),
-            handling_us: 50,
-            queue_frames: 16,
-            boot_us: 2000,
-            reorganize_us: (100, 500),
-            drift_ppm: 0,
-            trace: false,
-        }
-    }
-
-    /// The timing of a node: answers are spread so that each finds the asker free.
-    fn node_timing(&self) -> Timing {
-        let most = self.timing.tp.0 / 2 / u64::from(self.nodes);
-        let answer_spacing = bellwether::time::Duration(self.handling_us.min(most));
-        Timing { answer_spacing, ..self.timing }
-    }
-}
+use crate::settings::{Settings, Tally};
 
 /// What happens in the world.
 #[derive(Debug)]
@@ -129,25 +71,6 @@ impl Ord for Entry {
     }
 }
 
-/// What a run counts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tally {
-    pub datagrams: u64,
-    pub bytes: u64,
-    pub elections: u64,
-    pub suspicions: u64,
-    pub suspicions_wrong: u64,
-    pub overflows: u64,
-    pub saves: u64,
-    pub writes_cut: u64,
-    pub resets: u64,
-    /// When a node last suspected its coordinator for the first time since this was cleared.
-    pub first_suspicion: Option<Time>,
-    /// Datagrams handed to the network when that was.
-    pub datagrams_at_suspicion: u64,
-    pub bytes_at_suspicion: u64,
-}
-
 #[derive(Debug)]
 pub struct World<const W: usize> {
     pub settings: Settings,
@@ -163,12 +86,6 @@ pub struct World<const W: usize> {
     /// Collected while `settings.trace`; the caller drains it.
     pub trace: Vec<NodeEvent>,
     pub(crate) effects: Option<Box<Effects<W>>>,
-}
-
-/// After a lost or late frame: so long it can take until a node acts because of it.
-fn grace(settings: &Settings) -> Time {
-    let timing = &settings.timing;
-    timing.quiet.0 + timing.stagger.0 * u64::from(settings.nodes) + 3 * timing.t.0
 }
 
 pub(crate) fn node_id(index: usize) -> NodeId {
@@ -203,7 +120,11 @@ impl<const W: usize> World<W> {
             order: 0,
             network: Network::new(nodes, low..=high),
             machines,
-            checker: Checker::new(nodes, settings.algorithm == Algorithm::Bully, grace(&settings)),
+            checker: Checker::new(
+                nodes,
+                settings.algorithm == Algorithm::Bully,
+                settings.grace_us(),
+            ),
             tally: Tally::default(),
             trace: Vec::new(),
             effects: Some(Box::default()),
@@ -562,74 +483,5 @@ impl<const W: usize> World<W> {
             Write::State { ticket, .. } => self.step(node, Event::Saved(ticket)),
         }
         self.run_machine(node);
-    }
-
-    // --- what is seen of the nodes ----------------------------------------------------------
-
-    /// Tells checker and trace what the node's state vector is now.
-    pub(crate) fn observe(&mut self, node: usize) {
-        let machine = &self.machines[node];
-        let view = match &machine.node {
-            Some(running) => {
-                let state = running.state_vector();
-                View {
-                    live: machine.powered && !machine.paused,
-                    paused: machine.paused,
-                    status: state.status,
-                    coordinator: state.coordinator.map(NodeId::get),
-                    group: state.group,
-                    definition: state.definition.as_ref().map(|d| d.digest()),
-                }
-            }
-            None => View { live: machine.powered, ..View::DOWN },
-        };
-        if *self.checker.view(node) != view {
-            self.check_members(node, &view);
-            self.checker.update(self.now, node, view);
-        }
-    }
-
-    /// A coordinator turns Normal only when every member has made the definition durable.
-    fn check_members(&mut self, node: usize, view: &View) {
-        let coordinates = view.coordinator == Some(node as u8 + 1);
-        let (true, Status::Normal, Some(group)) = (coordinates, view.status, view.group) else {
-            return;
-        };
-        let Some(state) = self.machines[node].node.as_ref().map(Node::state_vector) else { return };
-        let missing = |member: &NodeId| {
-            let member = &self.machines[usize::from(member.get()) - 1];
-            !member.durable_groups.contains(&group)
-        };
-        if let Some(member) = state.up.iter().find(missing) {
-            let what = format!("node {} in {group:?} without node {member}", node + 1);
-            self.checker.violation(self.now, "a coordinator Normal before its members", what);
-        }
-    }
-
-    pub(crate) fn record(&mut self, node: usize, what: What) {
-        if self.settings.trace {
-            let at_us = self.now;
-            self.trace.push(NodeEvent { at_us, node: node as u8 + 1, uncertainty_us: None, what });
-        }
-    }
-
-    pub fn summary(&self, node: usize) -> Option<Summary<W>> {
-        self.machines[node].node.as_ref().map(|running| running.state_vector().summary())
-    }
-
-    pub fn is_coordinator(&self, node: usize) -> bool {
-        let view = self.checker.view(node);
-        view.live && view.coordinator == Some(node as u8 + 1)
-    }
-
-    /// Powered, started and not paused.
-    pub fn is_running(&self, node: usize) -> bool {
-        let machine = &self.machines[node];
-        machine.node.is_some() && !machine.paused
-    }
-
-    /// Whether the live nodes among `nodes` are settled.
-    pub fn is_settled(&self, nodes: &[usize]) -> bool {
-        self.checker.is_settled(nodes.iter().copied())
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::sample::{self, Recovery, name};
 use super::table::{Spread, Table};
 use super::{ALGORITHMS, Options, all, for_seeds, with_capacity};
-use crate::world::Settings;
+use crate::settings::Settings;
 
 const LOSS: f64 = 0.1;
 

@@ -12,7 +12,7 @@ use bellwether::config::{Algorithm, Timing};
 use bellwether::time::Duration;
 use serde_json::{Value, json};
 
-use crate::world::Settings;
+use crate::settings::Settings;
 use sample::{Recovery, name};
 use table::{Spread, Table};
 

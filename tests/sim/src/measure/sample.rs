@@ -4,7 +4,8 @@ use bellwether::config::Algorithm;
 use bellwether_scenario::LinkQuality;
 
 use crate::clock::Time;
-use crate::world::{Settings, World};
+use crate::settings::Settings;
+use crate::world::World;
 
 /// A flock that is not settled by then never will be.
 const GIVE_UP_US: Time = 30_000_000;
