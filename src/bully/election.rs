@@ -241,8 +241,9 @@ impl<const W: usize> Bully<W> {
         let period = turn.node.config.timing.repeat;
         match self.phase {
             Phase::Halting => self.arm_halt_repeat(turn),
-            Phase::Ask | Phase::Probe => turn.arm_repeat(period.fraction(1, 2)),
-            _ => turn.arm_repeat(period),
+            Phase::Check => turn.arm_repeat(period),
+            // Once something is lost, more is likely to be.
+            _ => turn.arm_repeat(period.fraction(1, 2)),
         }
     }
 
