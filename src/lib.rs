@@ -1,1 +1,4 @@
 #![no_std]
+#![forbid(unsafe_code)]
+
+pub mod cells;
