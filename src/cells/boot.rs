@@ -9,9 +9,12 @@ use embedded_storage_async::nor_flash::NorFlash;
 use super::error::{Error, Reason, Which};
 use super::plan::{Kind, Plan};
 use super::record::KEYS;
-use super::region::{Sizes, is_blank};
+use super::region::Sizes;
 use super::report::{Provisioning, Report};
 use super::store::{Layout, Store};
+
+/// A region that asks for more than this between two boots is beyond repair.
+const REBUILDS_MAX: u32 = 8;
 
 /// What the walk over one region found.
 #[derive(Debug, Clone, Copy)]
@@ -156,10 +159,8 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             }
             if seen.plan.head == Some(page) && !seen.plan.mark_head {
                 seen.cursor = walk.at;
-                let (region, flash, buffer) = self.parts(which);
-                let end = region.page_start(sizes, page) + sizes.sector - sizes.word;
-                if !is_blank(flash, walk.at, end, buffer).await {
-                    // Something lies where the next record would go.
+                if walk.gap {
+                    // Something lies behind the place where the map would put the next record.
                     seen.plan = Plan::rebuild(self.region(which).kinds(&all_kinds));
                 }
             }
@@ -293,7 +294,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             {
                 let length = header.padded(Sizes::of::<F>().word as usize);
                 self.index.set_length(key, length);
-                self.make_room(which, key, length).await?;
+                self.recycle_until_fits(which, key, length).await?;
                 // Making room may have used the buffer.
                 if self.read_copy(which.other(), key).await.is_none() {
                     continue;
@@ -336,9 +337,26 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         true
     }
 
+    /// Copies a region anew whose sector refused a program: a word that a cut has torn can read as
+    /// erased and still not take a program. The sector in question is erased first; if it is
+    /// worn, nothing else is touched.
+    pub(super) async fn renew(&mut self, which: Which) -> Result<(), Error> {
+        if let Some(page) = self.region(which).refused {
+            if self.counters.rebuilds >= REBUILDS_MAX || !self.can_replace(which).await {
+                let sector = self.region(which).page_start(Sizes::of::<F>(), page);
+                return Err(Error::at(sector, Reason::ProgramFailed).within(which));
+            }
+            let (region, flash, buffer) = self.parts(which);
+            region.erase(flash, page, buffer).await?;
+            self.rebuild(which).await?;
+            self.parts(which).0.refused = None;
+        }
+        Ok(())
+    }
+
     /// Erases a region and copies the other one.
     pub(super) async fn rebuild(&mut self, which: Which) -> Result<(), Error> {
-        if self.region(which.other()).suspect || !self.can_replace(which).await {
+        if !self.can_replace(which).await {
             return Err(Error::new(Reason::Full).within(which));
         }
         let (region, flash, buffer) = self.parts(which);
@@ -376,7 +394,8 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         };
         self.put_in_order(which, &mut found, &mut report)
             .await
-            .map_err(|error| error.within(which))
+            .map_err(|error| error.within(which))?;
+        self.renew(which).await
     }
 
     /// Erases whatever is not blank in a region, and forgets its cells.

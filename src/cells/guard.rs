@@ -69,6 +69,10 @@ impl<'a, F: NorFlash> Guard<'a, F> {
             unreadable: 0,
         }
     }
+
+    pub fn flash(&mut self) -> &mut F {
+        self.flash
+    }
 }
 
 impl<F: NorFlash> ErrorType for Guard<'_, F> {

@@ -238,8 +238,31 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         Ok(Progress::More)
     }
 
-    /// Erases until a record fits.
+    /// Erases until a record fits; a region that cannot be emptied is copied anew.
     pub(super) async fn make_room(
+        &mut self,
+        which: Which,
+        key: u8,
+        length: usize,
+    ) -> Result<(), Error> {
+        if self.region(which).suspect {
+            self.restore(which).await?;
+        }
+        match self.recycle_until_fits(which, key, length).await {
+            Err(error) if error.reason == Reason::Full => {
+                self.rebuild(which).await?;
+                if self.fits(which, key, length) {
+                    Ok(())
+                } else {
+                    Err(error)
+                }
+            }
+            other => other,
+        }
+    }
+
+    /// Erases until a record fits.
+    pub(super) async fn recycle_until_fits(
         &mut self,
         which: Which,
         key: u8,
@@ -251,23 +274,9 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             if self.fits(which, key, length) {
                 return Ok(());
             }
-            if self.region(which).suspect {
-                self.restore(which).await?;
-                continue;
-            }
-            let progress = match self.recycle_step(which).await {
-                Err(error) if error.reason == Reason::Full => {
-                    self.rebuild(which).await?;
-                    Progress::More
-                }
-                other => other?,
-            };
-            if progress == Progress::Done {
+            if self.recycle_step(which).await? == Progress::Done {
                 break;
             }
-        }
-        if self.fits(which, key, length) {
-            return Ok(());
         }
         Err(Error::new(Reason::Full))
     }

@@ -36,6 +36,8 @@ pub(super) struct Region<const PAGES: usize> {
     cursor: u32,
     /// An operation did not end: survey the region before it is used again.
     pub suspect: bool,
+    /// The sector that refused a program or did not read back, until the region is copied anew.
+    pub refused: Option<u8>,
     cache: Option<MapCache<PAGES>>,
 }
 
@@ -90,6 +92,7 @@ impl<const PAGES: usize> Region<PAGES> {
             closed: 0,
             cursor: 0,
             suspect: true,
+            refused: None,
             cache: None,
         })
     }
@@ -307,6 +310,7 @@ impl<const PAGES: usize> Region<PAGES> {
         Walk {
             at: from + sizes.word,
             end: from + sizes.sector - sizes.word,
+            gap: false,
         }
     }
 }
@@ -317,6 +321,9 @@ pub(super) struct Walk {
     /// After the walk: where the next item would go.
     pub at: u32,
     end: u32,
+    /// There were erased bytes between items: a torn header that reads as erased now. The map
+    /// would stop there, and not see what follows.
+    pub gap: bool,
 }
 
 impl Walk {
@@ -342,7 +349,15 @@ impl Walk {
             let item = ItemHeader::parse(header);
             let data = self.at + overhead;
             match item {
-                ItemHeader::End => return None,
+                ItemHeader::End => {
+                    match first_written(guard.flash(), self.at, self.end, buffer).await {
+                        Some(address) => {
+                            self.gap = true;
+                            self.at = address;
+                        }
+                        None => return None,
+                    }
+                }
                 ItemHeader::Item(length)
                     if data + u32::from(length).next_multiple_of(sizes.word) <= self.end =>
                 {
@@ -373,21 +388,34 @@ pub(super) async fn is_blank<F: NorFlash>(
     to: u32,
     buffer: &mut [u8],
 ) -> bool {
+    first_written(flash, from, to, buffer).await.is_none()
+}
+
+/// The first word of a range that is not erased.
+async fn first_written<F: NorFlash>(
+    flash: &mut F,
+    from: u32,
+    to: u32,
+    buffer: &mut [u8],
+) -> Option<u32> {
     let word = word_bytes::<F>();
-    let chunk_bytes = (buffer.len() / word * word) as u32;
+    let chunk_bytes = (buffer.len() / word * word).max(word) as u32;
     let mut guard = Guard::new(flash, from, 0);
     let mut at = from;
-    while at < to && chunk_bytes > 0 {
+    while at < to {
         let length = chunk_bytes.min(to - at);
         let Some(chunk) = buffer.get_mut(..length as usize) else {
-            return false;
+            return Some(at);
         };
-        if guard.read(at, chunk).await.is_err() || chunk.iter().any(|byte| *byte != 0xFF) {
-            return false;
+        if guard.read(at, chunk).await.is_err() {
+            return Some(at);
+        }
+        if let Some(position) = chunk.iter().position(|byte| *byte != 0xFF) {
+            return Some(at + (position / word * word) as u32);
         }
         at += length;
     }
-    at >= to
+    None
 }
 
 /// Bytes on a word boundary of the CPU, as some drivers demand.

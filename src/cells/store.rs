@@ -104,6 +104,28 @@ pub struct Store<F, const PAGES: usize = 8, const BUFFER: usize = 704> {
     pub(super) sabotage: Sabotage,
 }
 
+/// A record that is about to be written.
+struct Parts<'p> {
+    key: u8,
+    format: u8,
+    generation: u32,
+    parts: &'p [&'p [u8]],
+}
+
+impl Parts<'_> {
+    fn seal<F: NorFlash>(&self, buffer: &mut [u8]) -> Result<usize, Error> {
+        record::seal(
+            buffer,
+            self.key,
+            self.format,
+            self.generation,
+            self.parts,
+            word_bytes::<F>(),
+        )
+        .ok_or(Error::new(Reason::TooLong))
+    }
+}
+
 /// A value as it was found, borrowed from the record buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Loaded<'s> {
@@ -340,20 +362,26 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             .checked_add(1)
             .ok_or(Error::new(Reason::Exhausted))?;
         self.room_for(key, length, path).await?;
-        record::seal(
-            &mut self.buffer.0,
+        self.generation = generation;
+        let record = Parts {
             key,
             format,
             generation,
             parts,
-            word_bytes::<F>(),
-        )
-        .ok_or(Error::new(Reason::TooLong))?;
-        self.generation = generation;
+        };
+        record.seal::<F>(&mut self.buffer.0)?;
         for which in self.in_use() {
-            self.append(*which, key, length, verify)
-                .await
-                .map_err(|error| error.within(*which))?;
+            let appended = self.append(*which, key, length, verify).await;
+            match appended {
+                Err(_) if path == Path::Idle && self.region(*which).refused.is_some() => {
+                    // There is time to copy the region anew and to try once more.
+                    self.make_room(*which, key, length).await?;
+                    record.seal::<F>(&mut self.buffer.0)?;
+                    self.append(*which, key, length, verify).await
+                }
+                other => other,
+            }
+            .map_err(|error| error.within(*which))?;
         }
         Ok(())
     }
@@ -386,8 +414,15 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     ) -> Result<(), Error> {
         let mut last_try = false;
         loop {
+            let sizes = Sizes::of::<F>();
             let (region, flash, buffer) = self.parts(which);
-            let address = region.append(flash, buffer, key, length).await?;
+            let appended = region.append(flash, buffer, key, length).await;
+            if let Err(error) = appended
+                && error.reason == Reason::ProgramFailed
+            {
+                region.refused = error.sector.map(|sector| region.page_of(sizes, sector));
+            }
+            let address = appended?;
             if !verify || self.reads_back(address, length).await {
                 self.index.set(which, key, address);
                 self.index.set_length(key, length);
@@ -395,9 +430,11 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             }
             self.counters.verify_retries = self.counters.verify_retries.saturating_add(1);
             if last_try || !self.fits(which, key, length) {
-                let region = self.region(which);
-                let sizes = Sizes::of::<F>();
-                let sector = region.page_start(sizes, region.page_of(sizes, address));
+                let (region, _, _) = self.parts(which);
+                let page = region.page_of(sizes, address);
+                let sector = region.page_start(sizes, page);
+                region.refused = Some(page);
+                region.suspect = true;
                 return Err(Error::at(sector, Reason::VerifyMismatch));
             }
             last_try = true;
