@@ -381,6 +381,9 @@ impl Walk {
     }
 }
 
+/// Erased bytes to compare with.
+const BLANK: [u8; 64] = [0xFF; 64];
+
 /// Whether every byte of a range is erased.
 pub(super) async fn is_blank<F: NorFlash>(
     flash: &mut F,
@@ -410,7 +413,12 @@ async fn first_written<F: NorFlash>(
         if guard.read(at, chunk).await.is_err() {
             return Some(at);
         }
-        if let Some(position) = chunk.iter().position(|byte| *byte != 0xFF) {
+        // Blocks first: this runs over whole sectors at every boot.
+        let blocks = chunk.chunks(BLANK.len());
+        let blank = blocks.take_while(|block| BLANK.starts_with(block)).count();
+        let rest = chunk.get(blank * BLANK.len()..).unwrap_or(&[]);
+        if let Some(position) = rest.iter().position(|byte| *byte != 0xFF) {
+            let position = blank * BLANK.len() + position;
             return Some(at + (position / word * word) as u32);
         }
         at += length;

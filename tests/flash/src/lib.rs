@@ -13,4 +13,4 @@ pub mod torn;
 pub mod wear;
 
 pub use nor::{Nor, NorError, Tear, Timing, WordRule, Worn};
-pub use ready::ready;
+pub use ready::until_cut;

@@ -6,7 +6,9 @@
 //! - Power can be cut after any byte of any program or erase ([`Nor::cut_after`]), inside the next
 //!   erase ([`Nor::cut_in_erase`]), or at a time in the past ([`Nor::cut_back`], with a journal).
 //!   What the running operation still had to do stays undone, or half of its bits are done
-//!   ([`Tear`]). After a cut every operation fails until [`Nor::power_up`].
+//!   ([`Tear`]). After a cut no operation ever completes, as if the code had stopped there: poll
+//!   with [`until_cut`](crate::until_cut), drop the future, then [`Nor::power_up`]. Lend the flash
+//!   (`&mut Nor` is a flash too), or it is dropped with the future.
 //! - Bits that were torn may read differently after each power-up (`flicker`).
 //! - Bits decay ([`Nor::decay`]); sectors wear out ([`Nor::wear_out`]) loudly or silently.
 //! - Everything is counted: erases per sector, page programs, simulated time.
@@ -211,33 +213,6 @@ impl<const WORD: usize, const SECTOR: usize> Nor<WORD, SECTOR> {
         &self.data
     }
 
-    /// Becomes a copy of another flash without allocating anew.
-    pub fn copy_from(&mut self, other: &Self) {
-        let random = self.random.clone();
-        self.data.clone_from(&other.data);
-        self.programmed.clone_from(&other.programmed);
-        self.erases.clone_from(&other.erases);
-        self.operations.clone_from(&other.operations);
-        self.unstable.clone_from(&other.unstable);
-        self.unstable_sectors.clone_from(&other.unstable_sectors);
-        self.worn.clone_from(&other.worn);
-        self.rule = other.rule;
-        self.tear = other.tear;
-        self.flicker = other.flicker;
-        self.timing = other.timing;
-        self.programs = other.programs;
-        self.overwrites = other.overwrites;
-        self.spent = other.spent;
-        self.erases_torn = other.erases_torn;
-        self.programs_torn = other.programs_torn;
-        self.elapsed_ns = other.elapsed_ns;
-        self.record = other.record;
-        self.cut_at = other.cut_at;
-        self.cut_in_erase = other.cut_in_erase;
-        self.dead = other.dead;
-        self.random = random;
-    }
-
     /// Cuts the power when this many more bytes were programmed or erased.
     pub fn cut_after(&mut self, bytes: u64) {
         self.cut_at = Some(self.spent + bytes);
@@ -338,6 +313,12 @@ impl<const WORD: usize, const SECTOR: usize> Nor<WORD, SECTOR> {
         self.elapsed_ns = self.elapsed_ns.min(at_ns);
         self.dead = true;
         torn
+    }
+
+    async fn stop_if_dead(&self) {
+        if self.dead {
+            core::future::pending::<()>().await;
+        }
     }
 
     fn is_programmed(&self, word: usize) -> bool {
@@ -578,9 +559,7 @@ impl<const WORD: usize, const SECTOR: usize> ReadNorFlash for Nor<WORD, SECTOR> 
     const READ_SIZE: usize = 1;
 
     async fn read(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), NorError> {
-        if self.dead {
-            return Err(NorError::PowerLost);
-        }
+        self.stop_if_dead().await;
         let from = offset as usize;
         let Some(found) = self.data.get(from..from + bytes.len()) else {
             return Err(NorError::OutOfBounds);
@@ -600,10 +579,14 @@ impl<const WORD: usize, const SECTOR: usize> NorFlash for Nor<WORD, SECTOR> {
     const ERASE_SIZE: usize = SECTOR;
 
     async fn erase(&mut self, from: u32, to: u32) -> Result<(), NorError> {
-        self.erase_now(from, to)
+        let result = self.erase_now(from, to);
+        self.stop_if_dead().await;
+        result
     }
 
     async fn write(&mut self, offset: u32, bytes: &[u8]) -> Result<(), NorError> {
-        self.write_now(offset, bytes)
+        let result = self.write_now(offset, bytes);
+        self.stop_if_dead().await;
+        result
     }
 }

@@ -5,10 +5,37 @@ use bellwether::cells::{
 };
 
 use crate::nor::{Nor, WordRule};
-use crate::ready::ready;
+use crate::ready::until_cut;
 
 /// The store under test.
-pub type Cells<const WORD: usize, const SECTOR: usize> = Store<Nor<WORD, SECTOR>, 8, 704>;
+pub type Cells<'f, const WORD: usize, const SECTOR: usize> =
+    Store<&'f mut Nor<WORD, SECTOR>, 8, 704>;
+
+/// Why a step did not end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Halt {
+    /// The power was cut.
+    Cut,
+    /// The store refused.
+    Failed(Error),
+}
+
+impl std::fmt::Display for Halt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Cut => f.write_str("the power was cut"),
+            Self::Failed(error) => error.fmt(f),
+        }
+    }
+}
+
+/// Runs something on the flash to its end or to the cut.
+pub fn finish<T>(future: impl Future<Output = Result<T, Error>>) -> Result<T, Halt> {
+    match until_cut(future) {
+        Some(result) => result.map_err(Halt::Failed),
+        None => Err(Halt::Cut),
+    }
+}
 
 /// A flash with two regions, and how its store is opened.
 #[derive(Debug, Clone)]
@@ -138,16 +165,19 @@ impl<const WORD: usize, const SECTOR: usize> Bench<WORD, SECTOR> {
     }
 
     /// Opens the store.
-    pub fn open(&self, flash: Nor<WORD, SECTOR>) -> Result<(Cells<WORD, SECTOR>, Report), Error> {
+    pub fn open<'f>(
+        &self,
+        flash: &'f mut Nor<WORD, SECTOR>,
+    ) -> Result<(Cells<'f, WORD, SECTOR>, Report), Halt> {
         #[cfg(feature = "sabotage")]
-        return ready(Cells::open_sabotaged(flash, &self.layout(), self.sabotage));
+        return finish(Cells::open_sabotaged(flash, &self.layout(), self.sabotage));
         #[cfg(not(feature = "sabotage"))]
-        ready(Cells::open(flash, &self.layout()))
+        finish(Cells::open(flash, &self.layout()))
     }
 
     /// Does one step, and gives the epoch if it committed one.
-    pub fn run(&self, store: &mut Cells<WORD, SECTOR>, step: &Step) -> Result<u32, Error> {
-        ready(async {
+    pub fn run(&self, store: &mut Cells<'_, WORD, SECTOR>, step: &Step) -> Result<u32, Halt> {
+        finish(async {
             match step {
                 Step::Provision {
                     chunks,
@@ -180,7 +210,7 @@ impl<const WORD: usize, const SECTOR: usize> Bench<WORD, SECTOR> {
 }
 
 async fn stage<const WORD: usize, const SECTOR: usize>(
-    store: &mut Cells<WORD, SECTOR>,
+    store: &mut Cells<'_, WORD, SECTOR>,
     chunks: &[Vec<u8>],
 ) -> Result<(), Error> {
     for (number, chunk) in (0..).zip(chunks) {
@@ -218,9 +248,9 @@ impl Model {
 
     /// Reads everything that the model describes, except the epoch.
     pub fn observe<const WORD: usize, const SECTOR: usize>(
-        store: &mut Cells<WORD, SECTOR>,
-    ) -> Result<Self, Error> {
-        ready(async {
+        store: &mut Cells<'_, WORD, SECTOR>,
+    ) -> Result<Self, Halt> {
+        finish(async {
             let mut seen = Self {
                 provisioned: store.provisioning().await == Provisioning::Complete,
                 ..Self::default()
