@@ -6,6 +6,7 @@
 
 use embedded_storage_async::nor_flash::NorFlash;
 
+use super::erasing::Pending;
 use super::error::{Error, Reason, Which};
 use super::plan::{Kind, Plan};
 use super::record::KEYS;
@@ -18,7 +19,8 @@ const REBUILDS_MAX: u32 = 8;
 
 /// What the walk over one region found.
 #[derive(Debug, Clone, Copy)]
-struct Found {
+struct Found<const PAGES: usize> {
+    kinds: [Kind; PAGES],
     plan: Plan,
     cursor: u32,
     records: u32,
@@ -27,8 +29,9 @@ struct Found {
     generation: [u32; KEYS],
 }
 
-impl Found {
-    const NOTHING: Found = Found {
+impl<const PAGES: usize> Found<PAGES> {
+    const NOTHING: Self = Self {
+        kinds: [Kind::Blank; PAGES],
         plan: Plan::EMPTY,
         cursor: 0,
         records: 0,
@@ -107,6 +110,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             return report;
         }
         self.load_active().await;
+        let pending = self.heed_pending_erase(&mut found).await;
         for which in self.order_of_repair(&found) {
             if let Err(error) = self.put_in_order(which, &mut found, &mut report).await {
                 let error = error.within(which);
@@ -115,13 +119,43 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
                 }
             }
         }
+        if let Some(erase) = pending
+            && self
+                .in_use()
+                .iter()
+                .all(|which| !self.region(*which).suspect)
+        {
+            // It was done again. If this note fails, the next boot does it once more.
+            let _ = self.note(&Which::BOTH, erase, false).await;
+        }
         self.load_elections().await;
         report.provisioning = self.provisioning().await;
         report
     }
 
+    /// Changes the plan of a region whose erase was cut.
+    async fn heed_pending_erase(&mut self, found: &mut [Found<PAGES>; 2]) -> Option<Pending> {
+        let pending = self.pending_erase().await?;
+        let (which, sector) = match pending {
+            Pending::Sector(which, sector) => (which, Some(sector)),
+            Pending::Region(which) => (which, None),
+        };
+        let seen = found.get_mut(which.index())?;
+        match sector {
+            Some(sector) => {
+                *seen.kinds.get_mut(usize::from(sector))? = Kind::Torn;
+                if !seen.plan.rebuild {
+                    seen.plan = Plan::find(self.region(which).kinds(&seen.kinds));
+                }
+                seen.plan.erase |= 1 << sector;
+            }
+            None => seen.plan = Plan::erase_all(self.region(which).kinds(&seen.kinds)),
+        }
+        Some(pending)
+    }
+
     /// Reads one region without changing it. Its part of the index is filled.
-    async fn examine(&mut self, which: Which) -> Found {
+    async fn examine(&mut self, which: Which) -> Found<PAGES> {
         let sizes = Sizes::of::<F>();
         let by_generation = self.generation_counts();
         let (region, flash, buffer) = self.parts(which);
@@ -129,6 +163,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         let all_kinds = region.survey(flash, buffer).await;
         let kinds = region.kinds(&all_kinds);
         let mut seen = Found {
+            kinds: all_kinds,
             plan: Plan::find(kinds),
             blank: kinds.iter().all(|kind| *kind == Kind::Blank),
             ..Found::NOTHING
@@ -169,7 +204,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     }
 
     /// The region that can be put in order without losing anything comes first.
-    fn order_of_repair(&self, found: &[Found; 2]) -> [Which; 2] {
+    fn order_of_repair(&self, found: &[Found<PAGES>; 2]) -> [Which; 2] {
         let [a, b] = found;
         let a_is_risky = self.would_lose(Which::A, found);
         let b_is_easier = b.plan.is_sound() && !a.plan.is_sound();
@@ -181,7 +216,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     }
 
     /// Whether the erases that a region needs would destroy the only newest copy of a cell.
-    fn would_lose(&self, which: Which, found: &[Found; 2]) -> bool {
+    fn would_lose(&self, which: Which, found: &[Found<PAGES>; 2]) -> bool {
         let sizes = Sizes::of::<F>();
         let [a, b] = found;
         let (here, there) = match which {
@@ -203,7 +238,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     async fn put_in_order(
         &mut self,
         which: Which,
-        found: &mut [Found; 2],
+        found: &mut [Found<PAGES>; 2],
         report: &mut Report,
     ) -> Result<(), Error> {
         if !self.in_use().contains(&which) {
@@ -247,7 +282,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     }
 
     /// Erases what the plan says, marks the head, and takes the region into use.
-    async fn apply(&mut self, which: Which, here: &mut Found) -> Result<u8, Error> {
+    async fn apply(&mut self, which: Which, here: &mut Found<PAGES>) -> Result<u8, Error> {
         let sizes = Sizes::of::<F>();
         let plan = here.plan;
         let mut cleared = 0;
@@ -284,8 +319,8 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     async fn catch_up(
         &mut self,
         which: Which,
-        here: &mut Found,
-        there: &Found,
+        here: &mut Found<PAGES>,
+        there: &Found<PAGES>,
     ) -> Result<(), Error> {
         for key in 0..KEYS as u8 {
             if self.active.needs(key)
@@ -348,6 +383,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             }
             let (region, flash, buffer) = self.parts(which);
             region.erase(flash, page, buffer).await?;
+            region.suspect = true;
             self.rebuild(which).await?;
             self.parts(which).0.refused = None;
         }
@@ -359,6 +395,8 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         if !self.can_replace(which).await {
             return Err(Error::new(Reason::Full).within(which));
         }
+        let erase = Pending::Region(which);
+        self.note(&[which.other()], erase, true).await?;
         let (region, flash, buffer) = self.parts(which);
         let kinds = region.survey(flash, buffer).await;
         let mut here = Found {
@@ -370,9 +408,15 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             generation: [u32::MAX; KEYS],
             ..Found::NOTHING
         };
-        self.catch_up(which, &mut here, &there)
-            .await
-            .map_err(|error| error.within(which))
+        let copied = self.catch_up(which, &mut here, &there).await;
+        let noted = match copied {
+            Ok(()) => self.note(&Which::BOTH, erase, false).await,
+            error => error,
+        };
+        if noted.is_err() {
+            self.parts(which).0.suspect = true;
+        }
+        noted.map_err(|error| error.within(which))
     }
 
     /// Surveys a region after an operation that did not end, and puts it in order.
@@ -392,18 +436,22 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             provisioning: Provisioning::Partial,
             regions: Default::default(),
         };
+        let pending = self.heed_pending_erase(&mut found).await;
         self.put_in_order(which, &mut found, &mut report)
             .await
             .map_err(|error| error.within(which))?;
+        if let Some(erase) = pending {
+            self.note(&Which::BOTH, erase, false).await?;
+        }
         self.renew(which).await
     }
 
-    /// Erases whatever is not blank in a region, and forgets its cells.
+    /// Erases a region, blank sectors included, and forgets its cells.
     pub(super) async fn clear(&mut self, which: Which) -> Result<(), Error> {
         let (region, flash, buffer) = self.parts(which);
         let kinds = region.survey(flash, buffer).await;
         let mut nothing = Found {
-            plan: Plan::rebuild(region.kinds(&kinds)),
+            plan: Plan::erase_all(region.kinds(&kinds)),
             ..Found::NOTHING
         };
         for key in 0..KEYS as u8 {

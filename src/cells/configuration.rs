@@ -71,7 +71,10 @@ impl Active {
 
     /// Whether a cell is part of the state. Chunks of another bank than the head's are not.
     pub fn needs(&self, key: u8) -> bool {
-        let Some(chunk) = key.checked_sub(keys::CHUNKS) else {
+        let Some(chunk) = key
+            .checked_sub(keys::CHUNKS)
+            .filter(|_| key < keys::ERASING)
+        else {
             return true;
         };
         self.staging

@@ -51,11 +51,13 @@
 //! - Nothing here allocates, reads a clock, or knows an executor.
 //! - Between two calls every region has at least one open sector after its head, and either two of
 //!   them or room in the head for what the oldest sector still holds: space can always be made.
+//! - While a sector is being erased, a note in both regions says so; see `erasing`.
 //! - A sector is erased only when every record that it holds has a good newer or equal copy
 //!   elsewhere.
 
 mod boot;
 mod configuration;
+mod erasing;
 mod error;
 mod guard;
 mod part;

@@ -1,6 +1,7 @@
 //! Arithmetic about a flash part: how long a save takes at worst, how many fit between two idle
 //! moments, and how long the part lives.
 
+use super::erasing::NOTE_VALUE_BYTES;
 use super::record::padded_bytes;
 use super::region::Sizes;
 
@@ -83,7 +84,8 @@ impl Geometry {
             live_bytes
         } else {
             payload
-        } + item;
+        } + item
+            + 4 * self.item_bytes(NOTE_VALUE_BYTES);
         let whole = spare_sectors.saturating_sub(2) * per_sector;
         whole + payload.saturating_sub(reserve) / item
     }
@@ -139,13 +141,14 @@ impl Part {
     }
 
     /// What a running step of idle work can make a save wait: an erase (or its suspension) with
-    /// the check that the sector is blank, or one record on its way to another sector.
+    /// its notes and the check that the sector is blank, or one record on its way to another sector.
     #[must_use]
     pub const fn wait_us_max(&self, geometry: &Geometry, largest_value_bytes: u32) -> u32 {
         let blank = geometry.sector_bytes / 1024 * self.read_us_per_kib;
+        let notes = 4 * self.copy_us(geometry, NOTE_VALUE_BYTES, true);
         let erase = match self.suspend_us_max {
-            Some(suspend) => suspend + blank,
-            None => self.erase_us_max + blank,
+            Some(suspend) => suspend + blank + notes,
+            None => self.erase_us_max + blank + notes,
         };
         let read = geometry.item_bytes(largest_value_bytes) * self.read_us_per_kib / 1024 + 1;
         let moved = read + self.copy_us(geometry, largest_value_bytes, true);
@@ -202,7 +205,9 @@ impl Lifetime {
         let per_sector = f64::from(geometry.items_per_sector(wear.election_bytes).max(1));
         let used = per_sector * election;
         let cold_per_sector = f64::from(wear.cold_bytes) / f64::from(geometry.sectors.max(1));
-        let gain = (used - cold_per_sector).max(1.0);
+        // Each erase of either region leaves two notes in both.
+        let notes = 4.0 * f64::from(geometry.item_bytes(NOTE_VALUE_BYTES));
+        let gain = (used - cold_per_sector - notes).max(1.0);
         let erases_per_election = 2.0 * election / gain;
         let bytes_per_day = wear.elections_per_day * election + wear.boots_per_day * boot;
         let sector_erases_per_year =

@@ -28,7 +28,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         self.spare_pages = spare_pages.max(2);
     }
 
-    fn item_bytes(length: u32) -> u32 {
+    pub(super) fn item_bytes(length: u32) -> u32 {
         Sizes::of::<F>().item_overhead() + length
     }
 
@@ -68,7 +68,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     }
 
     /// Bytes that must be moved out of a sector before it can be erased, with a margin for one
-    /// record torn on the way.
+    /// record torn on the way and for the notes of two erases.
     fn to_move(&self, which: Which, page: u8, except: u8) -> u32 {
         let sizes = Sizes::of::<F>();
         let region = self.region(which);
@@ -84,7 +84,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             .fold((0, 0), |(total, largest): (u32, u32), bytes| {
                 (total + bytes, largest.max(bytes))
             });
-        total + largest
+        total + largest + 4 * Self::item_bytes(Self::note_bytes())
     }
 
     /// Whether a record can be appended to a region now, without an erase, such that the oldest
@@ -214,9 +214,8 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
                 .is_some_and(|address| region.page_of(sizes, address) == oldest)
         });
         let Some(key) = next else {
-            let (region, flash, buffer) = self.parts(which);
-            region.erase_oldest(flash, buffer).await?;
-            self.counters.erases = self.counters.erases.saturating_add(1);
+            self.erase_noted(which, oldest).await?;
+            self.parts(which).0.oldest_is_open();
             return Ok(Progress::More);
         };
         let header = match self.read_copy(which, key).await {

@@ -154,13 +154,13 @@ impl<const PAGES: usize> Region<PAGES> {
         let mut kinds = [Kind::Blank; PAGES];
         for (page, kind) in (0..self.pages).zip(kinds.iter_mut()) {
             let from = self.page_start(sizes, page);
-            let starts = self.is_marked(flash, from).await;
-            let ends = self
-                .is_marked(flash, from + sizes.sector - sizes.word)
-                .await;
+            let (_, starts) = self.marker(flash, from).await;
+            let end = from + sizes.sector - sizes.word;
+            let (end_is_blank, ends) = self.marker(flash, end).await;
             *kind = match (starts, ends) {
                 (true, true) => Kind::Closed,
-                (true, false) => Kind::Partial,
+                (true, false) if end_is_blank => Kind::Partial,
+                (true, false) => Kind::Frayed,
                 (false, true) => Kind::Torn,
                 (false, false) if is_blank(flash, from, from + sizes.sector, buffer).await => {
                     Kind::Blank
@@ -176,16 +176,18 @@ impl<const PAGES: usize> Region<PAGES> {
         kinds.get(..usize::from(self.pages)).unwrap_or(kinds)
     }
 
-    async fn is_marked<F: NorFlash>(&self, flash: &mut F, address: u32) -> bool {
+    /// Whether a marker word is erased, and whether it counts as written.
+    async fn marker<F: NorFlash>(&self, flash: &mut F, address: u32) -> (bool, bool) {
         let mut word = [0; WORD_BYTES_MAX];
         let Some(word) = word.get_mut(..word_bytes::<F>()) else {
-            return false;
+            return (false, false);
         };
         let mut guard = Guard::new(flash, self.start, 0);
         if guard.read(address, word).await.is_err() {
-            return true;
+            return (false, true);
         }
-        word.iter().map(|byte| byte.count_zeros()).sum::<u32>() >= MARKER_ZERO_BITS
+        let zeros = word.iter().map(|byte| byte.count_zeros()).sum::<u32>();
+        (zeros == 0, zeros >= MARKER_ZERO_BITS)
     }
 
     /// Takes over a plan whose erases are done and whose head is marked.
@@ -235,19 +237,9 @@ impl<const PAGES: usize> Region<PAGES> {
         Ok(())
     }
 
-    /// Erases the oldest closed sector, whose records the caller has copied.
-    ///
-    /// Cancel safety: not cancel safe; the region must be surveyed again.
-    pub async fn erase_oldest<F: NorFlash>(
-        &mut self,
-        flash: &mut F,
-        buffer: &mut [u8],
-    ) -> Result<(), Error> {
-        if let Some(page) = self.oldest() {
-            self.erase(flash, page, buffer).await?;
-            self.closed -= 1;
-        }
-        Ok(())
+    /// The oldest closed sector was erased.
+    pub fn oldest_is_open(&mut self) {
+        self.closed = self.closed.saturating_sub(1);
     }
 
     /// Appends the record of `length` bytes that lies at the start of `buffer`, and returns the

@@ -375,7 +375,9 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             match appended {
                 Err(_) if path == Path::Idle && self.region(*which).refused.is_some() => {
                     // There is time to copy the region anew and to try once more.
-                    self.make_room(*which, key, length).await?;
+                    self.make_room(*which, key, length)
+                        .await
+                        .map_err(|error| error.within(*which))?;
                     record.seal::<F>(&mut self.buffer.0)?;
                     self.append(*which, key, length, verify).await
                 }

@@ -8,6 +8,7 @@
 //!  3        transaction    -       opaque: vote or decision of the commit protocol
 //!  4..12    election       core's  index u32 │ state bytes u16 │ 0 u16 │ state │ history entry
 //!  12..28   chunks         caller's, two banks of eight, see `configuration`
+//!  28       erasing        1       region u8 │ sector u8 │ busy u8 │ 0: see `erasing`
 //! ```
 //!
 //! One election is one record per copy. Record `index` goes to slot `index % 8`: the newest one is
@@ -38,6 +39,8 @@ pub mod keys {
     pub const ELECTIONS: u8 = 4;
     /// The first chunk of the configuration.
     pub const CHUNKS: u8 = 12;
+    /// The erase that is running, if any.
+    pub const ERASING: u8 = 28;
 }
 
 /// How many elections are remembered, the current one included.
@@ -51,7 +54,8 @@ const SMALL_CELL_BYTES_MAX: usize = 64;
 
 const _: () = {
     assert!(keys::ELECTIONS as u32 + HISTORY_RECORDS == keys::CHUNKS as u32);
-    assert!(keys::CHUNKS as usize + 2 * super::CHUNKS_MAX as usize == record::KEYS);
+    assert!(keys::CHUNKS + 2 * super::CHUNKS_MAX == keys::ERASING);
+    assert!(keys::ERASING as usize + 1 == record::KEYS);
 };
 
 /// A small value with a layout of its own.

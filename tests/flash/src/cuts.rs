@@ -335,8 +335,11 @@ fn try_check<const WORD: usize, const SECTOR: usize>(
     let is_old = !allowed.acknowledged && allowed.before.is_seen_in(&seen);
     if !is_old && !allowed.after.is_seen_in(&seen) {
         return Err(format!(
-            "neither old nor new (acknowledged: {}): {seen:?}",
-            allowed.acknowledged
+            "neither old nor new (acknowledged: {}): elections {:?} for {:?} and {:?}",
+            allowed.acknowledged,
+            seen.indices(),
+            allowed.before.indices(),
+            allowed.after.indices(),
         ));
     }
     // And the store still works.

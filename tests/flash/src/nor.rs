@@ -9,7 +9,8 @@
 //!   ([`Tear`]). After a cut no operation ever completes, as if the code had stopped there: poll
 //!   with [`until_cut`](crate::until_cut), drop the future, then [`Nor::power_up`]. Lend the flash
 //!   (`&mut Nor` is a flash too), or it is dropped with the future.
-//! - Bits that were torn may read differently after each power-up (`flicker`).
+//! - Bits that were torn may read differently after each power-up, and bits that a cut erase left
+//!   just over the threshold may fall back, until their sector is erased (`flicker`).
 //! - Bits decay ([`Nor::decay`]); sectors wear out ([`Nor::wear_out`]) loudly or silently.
 //! - Everything is counted: erases per sector, page programs, simulated time.
 
@@ -172,7 +173,7 @@ pub struct Nor<const WORD: usize, const SECTOR: usize> {
     cut_in_erase: Option<u32>,
     dead: bool,
     unstable: Vec<(u32, u8)>,
-    unstable_sectors: Vec<u32>,
+    marginal: Vec<(u32, Vec<u8>)>,
     worn: Vec<(u32, Worn)>,
 }
 
@@ -202,7 +203,7 @@ impl<const WORD: usize, const SECTOR: usize> Nor<WORD, SECTOR> {
             cut_in_erase: None,
             dead: false,
             unstable: Vec::new(),
-            unstable_sectors: Vec::new(),
+            marginal: Vec::new(),
             worn: Vec::new(),
         }
     }
@@ -249,14 +250,12 @@ impl<const WORD: usize, const SECTOR: usize> Nor<WORD, SECTOR> {
                 *byte = (*byte & !mask) | (roll & mask);
             }
         }
-        for sector in self.unstable_sectors.clone() {
-            let from = sector as usize * SECTOR;
-            for byte in self.data.iter_mut().skip(from).take(SECTOR) {
-                // One zero bit in sixteen gives way.
-                *byte |= self.random.u8(..)
-                    & self.random.u8(..)
-                    & self.random.u8(..)
-                    & self.random.u8(..);
+        for (sector, mask) in &self.marginal {
+            let from = *sector as usize * SECTOR;
+            for (byte, marginal) in self.data.iter_mut().skip(from).zip(mask) {
+                // One in sixteen of the bits that only just read as erased falls back.
+                let roll = self.random.u32(..).to_le_bytes();
+                *byte &= !(marginal & roll[0] & roll[1] & roll[2] & roll[3]);
             }
         }
     }
@@ -394,6 +393,7 @@ impl<const WORD: usize, const SECTOR: usize> Nor<WORD, SECTOR> {
         let Some(sector) = self.data.get_mut(from..from + SECTOR) else {
             return;
         };
+        let before = self.flicker.then(|| sector.to_vec());
         if self.tear == Tear::Clean {
             sector.iter_mut().take(done).for_each(|byte| *byte = 0xFF);
         } else {
@@ -406,8 +406,11 @@ impl<const WORD: usize, const SECTOR: usize> Nor<WORD, SECTOR> {
                 }
                 *byte |= !stays;
             }
-            if self.flicker {
-                self.unstable_sectors.push((from / SECTOR) as u32);
+            if let Some(mut mask) = before {
+                for (mask, now) in mask.iter_mut().zip(sector) {
+                    *mask = !*mask & *now;
+                }
+                self.marginal.push(((from / SECTOR) as u32, mask));
             }
         }
         for word in from / WORD..(from + SECTOR) / WORD {
@@ -544,8 +547,7 @@ impl<const WORD: usize, const SECTOR: usize> Nor<WORD, SECTOR> {
             self.erases[sector] += 1;
             let range = from as u32..(from + SECTOR) as u32;
             self.unstable.retain(|(at, _)| !range.contains(at));
-            self.unstable_sectors
-                .retain(|torn| *torn as usize != sector);
+            self.marginal.retain(|(torn, _)| *torn as usize != sector);
         }
         Ok(())
     }

@@ -275,6 +275,12 @@ impl Model {
         })
     }
 
+    /// The numbers of the elections that are remembered.
+    #[must_use]
+    pub fn indices(&self) -> Vec<u32> {
+        self.elections.iter().map(|(index, _)| *index).collect()
+    }
+
     /// Whether the cells hold what this model says, leaving the epoch aside.
     #[must_use]
     pub fn is_seen_in(&self, seen: &Self) -> bool {

@@ -56,7 +56,6 @@ pub fn tear_erases<const WORD: usize, const SECTOR: usize>(
             let progress = random.u32(..SECTOR as u32);
             store.flash_mut().cut_in_erase(progress);
             while let Ok(Progress::More) = finish(store.prepare_step(turn)) {}
-            drop(store);
             torn.power_up();
             tally.cuts += 1;
             tally.erases_torn += 1;
