@@ -213,7 +213,11 @@ impl<const PAGES: usize> Region<PAGES> {
         flash
             .write(address, marker)
             .await
-            .map_err(|_| Error::at(address, Reason::ProgramFailed))
+            .map_err(|_| Error::at(address, Reason::ProgramFailed))?;
+        match self.marker(flash, address).await {
+            (_, true) => Ok(()),
+            (_, false) => Err(Error::at(address, Reason::VerifyMismatch)),
+        }
     }
 
     /// Erases one sector and makes sure that it is blank.
