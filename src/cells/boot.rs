@@ -307,11 +307,18 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         if plan.rebuild {
             self.counters.rebuilds = self.counters.rebuilds.saturating_add(1);
         }
-        let (region, flash, _) = self.parts(which);
-        if let (Some(head), true) = (plan.head, plan.mark_head) {
+        let (region, flash, buffer) = self.parts(which);
+        if let (Some(head), true) = (plan.head, plan.mark_head)
+            && region.mark_head(flash, head).await.is_err()
+        {
+            // The marker was torn before, and reads as erased now: erase the empty sector.
+            region.erase(flash, head, buffer).await?;
             region.mark_head(flash, head).await?;
         }
         region.adopt(sizes, &plan, here.cursor);
+        if plan.rebuild {
+            region.refused = None;
+        }
         Ok(cleared)
     }
 
@@ -440,10 +447,11 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         self.put_in_order(which, &mut found, &mut report)
             .await
             .map_err(|error| error.within(which))?;
-        if let Some(erase) = pending {
-            self.note(&Which::BOTH, erase, false).await?;
+        self.renew(which).await?;
+        match pending {
+            Some(erase) => self.note(&Which::BOTH, erase, false).await,
+            None => Ok(()),
         }
-        self.renew(which).await
     }
 
     /// Erases a region, blank sectors included, and forgets its cells.

@@ -4,6 +4,7 @@
 //! simulator can give one to each of its nodes. See [`nor`] for how to cut the power.
 
 pub mod cuts;
+pub mod fuzz;
 pub mod life;
 pub mod nor;
 pub mod parts;

@@ -113,7 +113,8 @@ fn cuts(deep: bool, seed: u64) -> Tally {
     };
     let mut tally = Tally::default();
     let mut run = |name: &str, more: Tally| {
-        println!("{name}: {}", more.line());
+        println!("{name}:");
+        report(&more);
         tally.add(more);
     };
     run(

@@ -100,3 +100,14 @@ fn the_flash_is_deterministic() {
     assert_eq!(one.bytes(), two.bytes());
     assert_eq!(one.elapsed_ns, two.elapsed_ns);
 }
+
+#[test]
+fn random_operations_and_cuts_agree_with_a_plain_map() {
+    let mut random = fastrand::Rng::with_seed(1);
+    for round in 0..2_000 {
+        let data: Vec<u8> = (0..random.usize(10..400)).map(|_| random.u8(..)).collect();
+        if let Err(what) = bellwether_flash::fuzz::drive(&data) {
+            panic!("round {round}: {what}");
+        }
+    }
+}
