@@ -14,23 +14,21 @@ use super::region::Sizes;
 use super::report::{Provisioning, Report};
 use super::store::{Layout, Store};
 
-/// A region that asks for more than this between two boots is beyond repair.
-const REBUILDS_MAX: u32 = 8;
-
 /// What the walk over one region found.
 #[derive(Debug, Clone, Copy)]
-struct Found<const PAGES: usize> {
-    kinds: [Kind; PAGES],
-    plan: Plan,
-    cursor: u32,
-    records: u32,
-    blank: bool,
+pub(super) struct Found<const PAGES: usize> {
+    pub kinds: [Kind; PAGES],
+    pub plan: Plan,
+    pub cursor: u32,
+    pub records: u32,
+    pub blank: bool,
     /// The newest generation of each key here; zero where there is none.
-    generation: [u32; KEYS],
+    pub generation: [u32; KEYS],
 }
 
 impl<const PAGES: usize> Found<PAGES> {
-    const NOTHING: Self = Self {
+    /// An empty region.
+    pub const NOTHING: Self = Self {
         kinds: [Kind::Blank; PAGES],
         plan: Plan::EMPTY,
         cursor: 0,
@@ -134,7 +132,10 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     }
 
     /// Changes the plan of a region whose erase was cut.
-    async fn heed_pending_erase(&mut self, found: &mut [Found<PAGES>; 2]) -> Option<Pending> {
+    pub(super) async fn heed_pending_erase(
+        &mut self,
+        found: &mut [Found<PAGES>; 2],
+    ) -> Option<Pending> {
         let pending = self.pending_erase().await?;
         let (which, sector) = match pending {
             Pending::Sector(which, sector) => (which, Some(sector)),
@@ -155,7 +156,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     }
 
     /// Reads one region without changing it. Its part of the index is filled.
-    async fn examine(&mut self, which: Which) -> Found<PAGES> {
+    pub(super) async fn examine(&mut self, which: Which) -> Found<PAGES> {
         let sizes = Sizes::of::<F>();
         let by_generation = self.generation_counts();
         let (region, flash, buffer) = self.parts(which);
@@ -235,7 +236,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     }
 
     /// Does what the plan of a region asks for, then copies what the other region has newer.
-    async fn put_in_order(
+    pub(super) async fn put_in_order(
         &mut self,
         which: Which,
         found: &mut [Found<PAGES>; 2],
@@ -282,7 +283,11 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     }
 
     /// Erases what the plan says, marks the head, and takes the region into use.
-    async fn apply(&mut self, which: Which, here: &mut Found<PAGES>) -> Result<u8, Error> {
+    pub(super) async fn apply(
+        &mut self,
+        which: Which,
+        here: &mut Found<PAGES>,
+    ) -> Result<u8, Error> {
         let sizes = Sizes::of::<F>();
         let plan = here.plan;
         let mut cleared = 0;
@@ -323,7 +328,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     }
 
     /// Copies every cell that the other region has newer.
-    async fn catch_up(
+    pub(super) async fn catch_up(
         &mut self,
         which: Which,
         here: &mut Found<PAGES>,
@@ -355,119 +360,5 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         } else {
             here == 0 && there != 0
         }
-    }
-
-    /// Whether the other region has a good copy, at least as new, of every cell of this one.
-    async fn can_replace(&mut self, which: Which) -> bool {
-        let other = which.other();
-        if !self.in_use().contains(&other) {
-            return false;
-        }
-        for key in 0..KEYS as u8 {
-            if !self.is_live(key) {
-                continue;
-            }
-            let here = match self.read_copy(which, key).await {
-                Some(header) => header.generation,
-                None => 0,
-            };
-            match self.read_copy(other, key).await {
-                Some(there) if there.generation >= here => {}
-                _ => return false,
-            }
-        }
-        true
-    }
-
-    /// Copies a region anew whose sector refused a program: a word that a cut has torn can read as
-    /// erased and still not take a program. The sector in question is erased first; if it is
-    /// worn, nothing else is touched.
-    pub(super) async fn renew(&mut self, which: Which) -> Result<(), Error> {
-        if let Some(page) = self.region(which).refused {
-            if self.counters.rebuilds >= REBUILDS_MAX || !self.can_replace(which).await {
-                let sector = self.region(which).page_start(Sizes::of::<F>(), page);
-                return Err(Error::at(sector, Reason::ProgramFailed).within(which));
-            }
-            let (region, flash, buffer) = self.parts(which);
-            region.erase(flash, page, buffer).await?;
-            region.suspect = true;
-            self.rebuild(which).await?;
-            self.parts(which).0.refused = None;
-        }
-        Ok(())
-    }
-
-    /// Erases a region and copies the other one.
-    pub(super) async fn rebuild(&mut self, which: Which) -> Result<(), Error> {
-        if !self.can_replace(which).await {
-            return Err(Error::new(Reason::Full).within(which));
-        }
-        let erase = Pending::Region(which);
-        self.note(&[which.other()], erase, true).await?;
-        let (region, flash, buffer) = self.parts(which);
-        let kinds = region.survey(flash, buffer).await;
-        let mut here = Found {
-            plan: Plan::rebuild(region.kinds(&kinds)),
-            ..Found::NOTHING
-        };
-        self.apply(which, &mut here).await?;
-        let there = Found {
-            generation: [u32::MAX; KEYS],
-            ..Found::NOTHING
-        };
-        let copied = self.catch_up(which, &mut here, &there).await;
-        let noted = match copied {
-            Ok(()) => self.note(&Which::BOTH, erase, false).await,
-            error => error,
-        };
-        if noted.is_err() {
-            self.parts(which).0.suspect = true;
-        }
-        noted.map_err(|error| error.within(which))
-    }
-
-    /// Surveys a region after an operation that did not end, and puts it in order.
-    pub(super) async fn restore(&mut self, which: Which) -> Result<(), Error> {
-        let other = which.other();
-        let mut found = [Found::NOTHING; 2];
-        for region in [which, other] {
-            for key in 0..KEYS as u8 {
-                self.index.set(region, key, 0);
-            }
-            let seen = self.examine(region).await;
-            if let Some(slot) = found.get_mut(region.index()) {
-                *slot = seen;
-            }
-        }
-        let mut report = Report {
-            provisioning: Provisioning::Partial,
-            regions: Default::default(),
-        };
-        let pending = self.heed_pending_erase(&mut found).await;
-        self.put_in_order(which, &mut found, &mut report)
-            .await
-            .map_err(|error| error.within(which))?;
-        self.renew(which).await?;
-        match pending {
-            Some(erase) => self.note(&Which::BOTH, erase, false).await,
-            None => Ok(()),
-        }
-    }
-
-    /// Erases a region, blank sectors included, and forgets its cells.
-    pub(super) async fn clear(&mut self, which: Which) -> Result<(), Error> {
-        let (region, flash, buffer) = self.parts(which);
-        let kinds = region.survey(flash, buffer).await;
-        let mut nothing = Found {
-            plan: Plan::erase_all(region.kinds(&kinds)),
-            ..Found::NOTHING
-        };
-        for key in 0..KEYS as u8 {
-            self.index.set(which, key, 0);
-        }
-        self.elections = 0;
-        self.load_active().await;
-        self.apply(which, &mut nothing).await?;
-        Ok(())
     }
 }
