@@ -36,7 +36,9 @@
 //! The generation is one counter for the whole store. It grows with every save, and by two with
 //! every boot, so that a torn record that happens to read as good at a later boot can never share
 //! its generation with another one. The newest good record of a key, whichever region holds it and
-//! wherever it lies, is the value.
+//! wherever it lies, is the value. What was acknowledged is newer than any torn record; a value
+//! whose save was cut may come and go between boots until its cell is saved or pinned
+//! ([`Store::pin`]).
 //!
 //! # Who may erase
 //!

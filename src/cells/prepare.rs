@@ -8,9 +8,11 @@
 use embedded_storage_async::nor_flash::NorFlash;
 
 use super::error::{Error, Reason, Which};
+use super::part::Geometry;
 use super::record::{KEYS, padded_bytes};
 use super::region::Sizes;
 use super::store::Store;
+use super::typed::{ELECTION_PREFIX_BYTES, HISTORY_RECORDS, keys};
 
 /// What one step of preparing did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,10 +24,12 @@ pub enum Progress {
 }
 
 impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> {
-    /// How many open sectors idle time provides for: at least two. More of them let more saves
-    /// pass between two idle moments.
+    /// How many open sectors idle time provides for: at least two, at most all but one of the
+    /// smaller region. More of them let more saves pass between two idle moments.
     pub fn set_spare_pages(&mut self, spare_pages: u8) {
-        self.spare_pages = spare_pages.max(2);
+        let [a, b] = &self.regions;
+        let most = a.pages().min(b.pages()).saturating_sub(1);
+        self.spare_pages = spare_pages.clamp(2, most.max(2));
     }
 
     pub(super) fn item_bytes(length: u32) -> u32 {
@@ -158,6 +162,36 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             })
             .min()
             .unwrap_or(0)
+    }
+
+    /// Refuses a configuration whose worst election would need an erase: `saves_max` values of
+    /// `value_bytes` bytes (see [`Store::save_election`] for its prefix) between two idle moments,
+    /// once the whole election ring is filled with such values. Nothing is written.
+    pub fn check_election(&self, value_bytes: usize, saves_max: u32) -> Result<(), Error> {
+        let stored = (value_bytes + ELECTION_PREFIX_BYTES) as u32;
+        let sizes = Sizes::of::<F>();
+        let ring = HISTORY_RECORDS
+            * Self::item_bytes(padded_bytes(stored as usize, sizes.word as usize) as u32);
+        let others: u32 = self
+            .live_keys()
+            .filter(|key| !(keys::ELECTIONS..keys::CHUNKS).contains(key))
+            .map(|key| Self::item_bytes(self.index.length(key)))
+            .sum();
+        for which in self.in_use() {
+            let geometry = Geometry {
+                word_bytes: sizes.word,
+                sector_bytes: sizes.sector,
+                sectors: self.region(*which).pages().into(),
+            };
+            let live = ring + others;
+            if live > geometry.live_bytes_max(stored) {
+                return Err(Error::new(Reason::Full).within(*which));
+            }
+            if !geometry.election_fits(self.spare_pages.into(), live, stored, saves_max) {
+                return Err(Error::new(Reason::NotPrepared).within(*which));
+            }
+        }
+        Ok(())
     }
 
     /// Whether a region has work for an idle moment.

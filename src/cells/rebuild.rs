@@ -55,6 +55,20 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         Ok(())
     }
 
+    /// Erases every value that is no longer in force, one region after the other: after a key was
+    /// changed, its old bytes would otherwise stay readable in flash for a while. For idle time.
+    ///
+    /// Cancel safety: not cancel safe, like [`Store::save`].
+    pub async fn scrub(&mut self) -> Result<(), Error> {
+        for which in self.in_use() {
+            if self.region(*which).suspect {
+                self.restore(*which).await?;
+            }
+            self.rebuild(*which).await?;
+        }
+        Ok(())
+    }
+
     /// Erases a region and copies the other one.
     pub(super) async fn rebuild(&mut self, which: Which) -> Result<(), Error> {
         if !self.can_replace(which).await {

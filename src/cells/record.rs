@@ -105,6 +105,19 @@ pub(super) fn seal(
     Some(padded)
 }
 
+/// Gives the good record in `buffer` another generation.
+pub(super) fn reseal(buffer: &mut [u8], generation: u32) -> Option<()> {
+    let header = Header::check(buffer)?;
+    let (head, rest) = buffer.split_first_chunk_mut::<RECORD_HEADER_BYTES>()?;
+    let value = rest.get(..usize::from(header.length))?;
+    let [key, format, l0, l1, ..] = *head;
+    let [g0, g1, g2, g3] = generation.to_le_bytes();
+    let fields = [key, format, l0, l1, g0, g1, g2, g3];
+    let [c0, c1, c2, c3] = checksum(&fields, value).to_le_bytes();
+    *head = [key, format, l0, l1, g0, g1, g2, g3, c0, c1, c2, c3];
+    Some(())
+}
+
 fn checksum(fields: &[u8], value: &[u8]) -> u32 {
     let mut digest = CHECKSUM.digest();
     digest.update(fields);
@@ -208,6 +221,19 @@ mod tests {
             torn[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(Header::check(&torn[..padded]), None, "bit {bit}");
         }
+    }
+
+    #[test]
+    fn a_resealed_record_differs_only_in_its_generation() {
+        let mut buffer = [0xAA; 64];
+        seal(&mut buffer, 3, 1, 77, &[b"value"], 4).unwrap();
+        let before = Header::check(&buffer).unwrap();
+        reseal(&mut buffer, 80).unwrap();
+        let after = Header::check(&buffer).unwrap();
+        assert_eq!((after.generation, after.length), (80, before.length));
+        assert_eq!(value_of(&buffer, 5), Some(&b"value"[..]));
+        buffer[12] ^= 1;
+        assert_eq!(reseal(&mut buffer, 81), None);
     }
 
     #[test]

@@ -345,6 +345,36 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         Ok(())
     }
 
+    /// Writes the value that is in force once more, so that no record torn before can replace it.
+    ///
+    /// A save that was cut leaves the old value or the new one. If the bits of its record are
+    /// unstable, one boot can read the old value and a later one the new, until the cell is saved
+    /// again. Whoever acts on a value read at boot, as the commit protocol does, pins it first.
+    ///
+    /// Cancel safety: not cancel safe, like [`Store::save`].
+    pub async fn pin(&mut self, key: u8) -> Result<(), Error> {
+        let Some(header) = self.read_newest(key).await? else {
+            return Ok(());
+        };
+        let length = header.padded(word_bytes::<F>());
+        self.room_for(key, length, Path::Idle).await?;
+        let generation = self
+            .generation
+            .checked_add(1)
+            .ok_or(Error::new(Reason::Exhausted))?;
+        self.generation = generation;
+        for which in self.in_use() {
+            // Making room used the buffer.
+            self.read_newest(key).await?;
+            record::reseal(&mut self.buffer.0, generation)
+                .ok_or(Error::new(Reason::Unreadable { key }))?;
+            self.append(*which, key, length, true)
+                .await
+                .map_err(|error| error.within(*which))?;
+        }
+        Ok(())
+    }
+
     /// Makes sure, in both regions, that a record fits without an erase.
     async fn room_for(&mut self, key: u8, length: usize, path: Path) -> Result<(), Error> {
         if !self.leaves_room(key, length) {

@@ -49,7 +49,8 @@ pub const HISTORY_RECORDS: u32 = 8;
 /// State vector and history entry of one election, together.
 pub const ELECTION_BYTES_MAX: usize = 640;
 
-const ELECTION_PREFIX_BYTES: usize = 8;
+/// Bytes that the store puts before them.
+pub(super) const ELECTION_PREFIX_BYTES: usize = 8;
 const SMALL_CELL_BYTES_MAX: usize = 64;
 
 const _: () = {

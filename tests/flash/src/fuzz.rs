@@ -9,6 +9,16 @@ use crate::scenario::{Bench, Cells, Halt, finish};
 
 type Flash = Nor<4, 4096>;
 
+/// What the store must hold.
+#[derive(Debug, Default)]
+struct Reference {
+    /// Values whose save was acknowledged.
+    kept: BTreeMap<u8, Vec<u8>>,
+    /// Values since then whose save was cut. A torn record can read as good at a later boot, so
+    /// each of them may turn up until the next acknowledged save of its key.
+    perhaps: BTreeMap<u8, Vec<Vec<u8>>>,
+}
+
 /// Reads bytes one by one; after the end there are only zeros.
 struct Bytes<'d>(&'d [u8]);
 
@@ -39,31 +49,29 @@ pub fn drive(data: &[u8]) -> Result<(), String> {
         bench.rule = WordRule::ClearBits;
     }
     let mut flash = bench.flash(u64::from(bytes.next_u16()));
-    let mut reference = BTreeMap::<u8, Vec<u8>>::new();
-    let mut pending = None;
+    let mut reference = Reference::default();
     while !bytes.0.is_empty() {
         flash.power_up();
         let (mut store, _) = bench.open(&mut flash).map_err(|halt| halt.to_string())?;
-        if reference.is_empty() && pending.is_none() {
+        if reference.kept.is_empty() && reference.perhaps.is_empty() {
             finish(store.format()).map_err(|halt| format!("format: {halt}"))?;
         }
-        settle(&mut store, &mut reference, &mut pending)?;
-        match session(&mut store, &mut bytes, &mut reference, &mut pending) {
+        compare(&mut store, &reference)?;
+        match session(&mut store, &mut bytes, &mut reference) {
             Ok(()) | Err(Halt::Cut) => {}
             Err(Halt::Failed(error)) => return Err(format!("refused: {error}")),
         }
     }
     flash.power_up();
     let (mut store, _) = bench.open(&mut flash).map_err(|halt| halt.to_string())?;
-    settle(&mut store, &mut reference, &mut pending)
+    compare(&mut store, &reference)
 }
 
 /// Operations until a reboot or a cut.
 fn session(
     store: &mut Cells<'_, 4, 4096>,
     bytes: &mut Bytes<'_>,
-    reference: &mut BTreeMap<u8, Vec<u8>>,
-    pending: &mut Option<(u8, Vec<u8>)>,
+    reference: &mut Reference,
 ) -> Result<(), Halt> {
     while !bytes.0.is_empty() {
         match bytes.next() % 8 {
@@ -88,14 +96,15 @@ fn session(
                 let key = keys::TRANSACTION + bytes.next() % 9;
                 let value = vec![bytes.next(); usize::from(bytes.next())];
                 let path = if kind == 5 { Path::Answer } else { Path::Idle };
-                *pending = Some((key, value.clone()));
+                let perhaps = reference.perhaps.entry(key).or_default();
+                perhaps.push(value.clone());
                 match finish(store.save(key, 1, &value, path, kind != 6)) {
                     Ok(()) => {
-                        reference.insert(key, value);
-                        *pending = None;
+                        perhaps.clear();
+                        reference.kept.insert(key, value);
                     }
                     Err(Halt::Failed(error)) if error.reason == Reason::NotPrepared => {
-                        *pending = None;
+                        perhaps.pop();
                     }
                     // A word that was torn before and reads as erased now: with an answer waiting
                     // there is no time to copy the region anew. The value may be there or not.
@@ -108,30 +117,23 @@ fn session(
     Ok(())
 }
 
-/// Compares; a value that was being written when the power went may be the old or the new one.
-fn settle(
-    store: &mut Cells<'_, 4, 4096>,
-    reference: &mut BTreeMap<u8, Vec<u8>>,
-    pending: &mut Option<(u8, Vec<u8>)>,
-) -> Result<(), String> {
+/// Compares all keys.
+fn compare(store: &mut Cells<'_, 4, 4096>, reference: &Reference) -> Result<(), String> {
     for key in keys::TRANSACTION..keys::CHUNKS {
         let found = finish(store.load(key))
             .map_err(|halt| format!("key {key}: {halt}"))?
             .map(|loaded| loaded.value.to_vec());
-        if found.as_ref() == reference.get(&key) {
-            continue;
-        }
-        match (pending.as_ref(), found) {
-            (Some((written, value)), Some(found)) if *written == key && *value == found => {
-                reference.insert(key, found);
-            }
-            (_, found) => {
-                return Err(format!(
-                    "key {key}: {:?} bytes where {:?} were",
-                    found.map(|found| found.len()),
-                    reference.get(&key).map(Vec::len)
-                ));
-            }
+        let kept = reference.kept.get(&key);
+        let perhaps = reference.perhaps.get(&key);
+        let is_new = found
+            .as_ref()
+            .is_some_and(|found| perhaps.is_some_and(|all| all.contains(found)));
+        if found.as_ref() != kept && !is_new {
+            return Err(format!(
+                "key {key}: {:?} bytes where {:?} were",
+                found.map(|found| found.len()),
+                kept.map(Vec::len)
+            ));
         }
     }
     Ok(())

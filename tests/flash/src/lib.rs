@@ -10,6 +10,7 @@ pub mod nor;
 pub mod parts;
 pub mod ready;
 pub mod scenario;
+pub mod show;
 pub mod torn;
 pub mod wear;
 

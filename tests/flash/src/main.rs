@@ -1,12 +1,15 @@
 //! Deep tests of the cell store, and arithmetic about its flash.
 
+use std::ops::Range;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use bellwether::cells::Layout;
 use bellwether_flash::WordRule;
 use bellwether_flash::cuts::{Depth, Tally, explore};
 use bellwether_flash::life::{Question, table};
 use bellwether_flash::scenario::{Bench, life};
+use bellwether_flash::show::{Image, show};
 use bellwether_flash::torn::tear_erases;
 use bellwether_flash::wear::wear;
 
@@ -18,6 +21,8 @@ usage: bellwether-flash COMMAND
   life [--board NAME] [--elections-per-day X] [--boots-per-day X] [--bytes B]
        [--endurance N] [--sectors N]
                               years of life, worst save, erases and programs per election
+  show IMAGE --a FROM..TO --b FROM..TO [--sector BYTES] [--word BYTES]
+                              what a boot finds in a flash image; the image is not changed
 exit code: 0 all good, 1 something was lost or a bound exceeded, 2 bad input";
 
 fn main() -> ExitCode {
@@ -85,6 +90,24 @@ fn command(arguments: &[String]) -> Result<bool, String> {
             print!("{text}");
             kept
         }
+        "show" => {
+            let layout = Layout {
+                a: range(options.optional("--a")?, "--a")?,
+                b: range(options.optional("--b")?, "--b")?,
+            };
+            let sector_bytes = options.number("--sector", 65_536)?;
+            let word_bytes = options.number("--word", 4)?;
+            let path = options.0.pop().ok_or("no image")?;
+            options.none_left()?;
+            let image = Image {
+                bytes: std::fs::read(&path).map_err(|error| format!("{path}: {error}"))?,
+                sector_bytes,
+                word_bytes,
+                layout,
+            };
+            print!("{}", show(&image)?);
+            true
+        }
         other => return Err(format!("unknown command {other}")),
     };
     println!("{:.1} s", started.elapsed().as_secs_f64());
@@ -151,6 +174,18 @@ fn cuts(deep: bool, seed: u64) -> Tally {
         ),
     );
     tally
+}
+
+/// Reads `FROM..TO`, decimal or with 0x.
+fn range(text: Option<String>, name: &str) -> Result<Range<u32>, String> {
+    let text = text.ok_or(format!("{name} FROM..TO is missing"))?;
+    let number = |part: &str| match part.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None => part.parse().ok(),
+    };
+    text.split_once("..")
+        .and_then(|(from, to)| Some(number(from)?..number(to)?))
+        .ok_or(format!("{name}: cannot read {text}"))
 }
 
 struct Options(Vec<String>);

@@ -208,6 +208,22 @@ impl<const WORD: usize, const SECTOR: usize> Nor<WORD, SECTOR> {
         }
     }
 
+    /// A flash with these bytes, in whole sectors.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        let mut flash = Self::new(bytes.len() / SECTOR, 0);
+        for (word, chunk) in bytes
+            .chunks_exact(WORD)
+            .enumerate()
+            .take(flash.data.len() / WORD)
+        {
+            if chunk.iter().any(|byte| *byte != 0xFF) {
+                flash.program(word * WORD, chunk);
+            }
+        }
+        flash
+    }
+
     /// All bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {

@@ -368,3 +368,93 @@ fn power_can_be_cut_at_a_time_in_the_past() {
         assert!(seen[1] > 5 && seen[2] > 5, "{seen:?}");
     }
 }
+
+#[test]
+fn a_configuration_whose_worst_election_needs_an_erase_is_refused() {
+    let mut flash = provisioned();
+    let (mut store, _) = bench().open(&mut flash).unwrap();
+    let reason = |result: Result<(), Error>| result.map_err(|error| error.reason);
+    assert_eq!(reason(store.check_election(100, 3)), Ok(()));
+    assert_eq!(
+        reason(store.check_election(100, 67)),
+        Err(Reason::NotPrepared)
+    );
+    assert_eq!(
+        reason(store.check_election(640, 1)),
+        Err(Reason::NotPrepared)
+    );
+    assert_eq!(reason(store.check_election(900, 1)), Err(Reason::Full));
+    // One more spare sector is 29 more saves of 100 bytes.
+    store.set_spare_pages(3);
+    assert_eq!(reason(store.check_election(100, 40)), Ok(()));
+}
+
+#[test]
+fn a_changed_key_is_nowhere_left_after_scrubbing() {
+    let secret = *b"an old network key, 32 bytes lon";
+    let mut flash = provisioned();
+    let (mut store, _) = bench().open(&mut flash).unwrap();
+    bench().run(&mut store, &Step::Boot).unwrap();
+    bench()
+        .run(&mut store, &Step::Reconfigure(vec![secret.to_vec()]))
+        .unwrap();
+    bench()
+        .run(&mut store, &Step::Reconfigure(vec![vec![9; 32]]))
+        .unwrap();
+    let holds = |flash: &Flash| flash.bytes().windows(32).any(|here| here == secret);
+    assert!(holds(store.flash_mut()));
+    finish(store.scrub()).unwrap();
+    assert!(!holds(store.flash_mut()));
+    let (mut store, report) = bench().open(&mut flash).unwrap();
+    assert_eq!(report.provisioning, Provisioning::Complete);
+    let chunk = finish(store.configuration_chunk(0)).unwrap().unwrap();
+    assert_eq!(chunk.value, [9; 32]);
+}
+
+#[test]
+fn an_image_can_be_shown() {
+    let flash = provisioned();
+    let image = bellwether_flash::show::Image {
+        bytes: flash.bytes().to_vec(),
+        sector_bytes: 4096,
+        word_bytes: 4,
+        layout: bench().layout(),
+    };
+    let text = bellwether_flash::show::show(&image).unwrap();
+    assert!(text.starts_with("Complete\nregion A: Good"), "{text}");
+    assert!(
+        text.contains(" 1 boot epoch: format 1, [100, 0, 0, 0]"),
+        "{text}"
+    );
+    assert!(text.contains("13 chunk: format 1, 304 bytes"), "{text}");
+}
+
+#[test]
+fn futures_are_small() {
+    let mut flash = provisioned();
+    let layout = bench().layout();
+    println!(
+        "open: {} bytes",
+        size_of_val(&Cells::<4, 4096>::open(&mut flash, &layout))
+    );
+    let (mut store, _) = bench().open(&mut flash).unwrap();
+    println!("begin_epoch: {} bytes", size_of_val(&store.begin_epoch()));
+    println!("prepare: {} bytes", size_of_val(&store.prepare()));
+    let save = store.save_election(1, &[], &[], Path::Answer, true);
+    println!("save_election: {} bytes", size_of_val(&save));
+    assert!(size_of_val(&save) < 8192);
+}
+
+#[test]
+fn a_pinned_value_has_two_new_records() {
+    let mut flash = provisioned();
+    let (mut store, _) = bench().open(&mut flash).unwrap();
+    finish(store.save(keys::TRANSACTION, 1, b"vote", Path::Idle, true)).unwrap();
+    let before = store.flash_mut().programs;
+    finish(store.pin(keys::TRANSACTION)).unwrap();
+    assert!(store.flash_mut().programs >= before + 4);
+    let (mut store, report) = bench().open(&mut flash).unwrap();
+    assert_eq!(report.region(Which::B).verdict(), Verdict::Good);
+    let vote = finish(store.load(keys::TRANSACTION)).unwrap().unwrap();
+    assert_eq!(vote.value, b"vote");
+}
