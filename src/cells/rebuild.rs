@@ -64,7 +64,10 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             if self.region(*which).suspect {
                 self.restore(*which).await?;
             }
+            let rebuilds = self.counters.rebuilds;
             self.rebuild(*which).await?;
+            // This one was wanted: it says nothing about the health of the region.
+            self.counters.rebuilds = rebuilds;
         }
         Ok(())
     }
