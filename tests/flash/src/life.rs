@@ -112,6 +112,10 @@ fn line(board: &Board, length: u32, question: &Question) -> Result<(String, bool
     let erases = measured
         .as_ref()
         .map_or(life.erases_per_election, |worn| worn.erases_per_save);
+    // Whichever is worse, arithmetic or measurement.
+    let per_year = (erases * question.elections_per_day * 365.25 / f64::from(2 * geometry.sectors))
+        .max(life.sector_erases_per_year);
+    let years = f64::from(board.part.endurance_erases) / per_year;
     let ts_ms = board.part.save_us_max(&geometry, stored, 648, true) / 1000;
     let live = cold_bytes + 8 * geometry.item_bytes(stored);
     let text = format!(
@@ -127,8 +131,8 @@ fn line(board: &Board, length: u32, question: &Question) -> Result<(String, bool
         erases,
         life.erases_per_election_max,
         ts_ms,
-        life.sector_erases_per_year,
-        life.years,
+        per_year,
+        years,
         geometry.writes_guaranteed(board.spare_sectors, live, stored),
     );
     let good = erases <= life.erases_per_election_max
