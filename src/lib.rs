@@ -60,6 +60,9 @@ pub mod state;
 mod budget;
 pub mod timers;
 
+// What outlives a power cut.
+pub mod cells;
+
 // What leaves the node, and the task that the user gives it.
 pub mod application;
 pub mod effects;
