@@ -16,7 +16,7 @@ impl<const W: usize> World<W> {
             Some(running) => {
                 let state = running.state_vector();
                 View {
-                    live: machine.powered && !machine.paused,
+                    live: machine.powered && !machine.paused && !running.is_mute(),
                     paused: machine.paused,
                     status: state.status,
                     coordinator: state.coordinator.map(NodeId::get),

@@ -4,6 +4,7 @@ use bellwether::config::{Algorithm, Durability, Timing};
 use bellwether::errata::Errata;
 
 use crate::clock::Time;
+use crate::flash::FlashSettings;
 
 /// What a run is made of.
 #[derive(Debug, Clone)]
@@ -17,7 +18,7 @@ pub struct Settings {
     pub seed: u64,
     /// The delay of a perfect link is drawn from this range.
     pub base_delay_us: (Time, Time),
-    pub save_us: (Time, Time),
+    pub flash: FlashSettings,
     /// How long a node is busy with one datagram.
     pub handling_us: Time,
     /// How many frames wait at a busy node; more are lost.
@@ -44,7 +45,7 @@ impl Settings {
             errata: Errata::default(),
             seed,
             base_delay_us: (tm / 20, tm / 2),
-            save_us: (1000.min(timing.ts.0), 2000.min(timing.ts.0)),
+            flash: FlashSettings::fixed((1000.min(timing.ts.0), 2000.min(timing.ts.0))),
             handling_us: 50,
             queue_frames: 16,
             boot_us: 2000,
@@ -78,7 +79,14 @@ pub struct Tally {
     pub suspicions_wrong: u64,
     pub overflows: u64,
     pub saves: u64,
+    /// Power cuts (and resets) that hit a program or an erase.
     pub writes_cut: u64,
+    /// Nodes that fell silent because their flash is worn out.
+    pub muted: u64,
+    /// Boots that had to repair a region.
+    pub flash_repairs: u64,
+    /// Saves that found no room, or a torn word in their way, and were done again.
+    pub saves_retried: u64,
     pub resets: u64,
     /// When a node last suspected its coordinator for the first time since this was cleared.
     pub first_suspicion: Option<Time>,

@@ -213,7 +213,7 @@ impl<const W: usize> World<W> {
         let now = self.now;
         let machine = &self.machines[node];
         let Some(running) = &machine.node else { return };
-        if machine.store.epoch != running.boot_epoch() {
+        if machine.epoch.acknowledged != running.boot_epoch() {
             let what = format!("node {}: {kind:?} in boot {}", node + 1, running.boot_epoch());
             self.checker.violation(now, "a datagram before its boot epoch was durable", what);
         }

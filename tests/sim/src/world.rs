@@ -16,13 +16,14 @@ use bellwether_scenario::{Action, NodeEvent, ResetCause, What};
 
 use crate::checker::Checker;
 use crate::clock::{Clock, Time};
-use crate::machine::{Machine, Received, SimTask, Write};
+use crate::flash::Flash;
+use crate::machine::{Machine, Received, SimTask};
 use crate::network::{Fate, Network};
 use crate::settings::{Settings, Tally};
 
 /// What happens in the world.
 #[derive(Debug)]
-enum Happening {
+pub(crate) enum Happening {
     Arrive {
         to: u8,
         bytes: Rc<[u8]>,
@@ -36,6 +37,23 @@ enum Happening {
         life: u32,
     },
     WriteDone {
+        node: u8,
+        life: u32,
+    },
+    WriteFailed {
+        node: u8,
+        life: u32,
+    },
+    /// The power of a board is cut, because it is writing to flash.
+    Cut {
+        node: u8,
+        life: u32,
+    },
+    PowerOn {
+        node: u8,
+    },
+    /// The shell looks whether there is room to be made in flash.
+    Idle {
         node: u8,
         life: u32,
     },
@@ -83,6 +101,8 @@ pub struct World<const W: usize> {
     pub machines: Vec<Machine<W>>,
     pub checker: Checker,
     pub tally: Tally,
+    /// The probability that the power is cut during a write to flash.
+    pub cut_writes: f64,
     /// Collected while `settings.trace`; the caller drains it.
     pub trace: Vec<NodeEvent>,
     pub(crate) effects: Option<Box<Effects<W>>>,
@@ -110,7 +130,8 @@ impl<const W: usize> World<W> {
         let machines = (0..nodes)
             .map(|node| {
                 let clock = Clock::new(rng.u32(0..10_000_000), rng.i32(-drift..=drift));
-                Machine::new(clock, nodes, task(node_id(node)))
+                let flash = Flash::new(settings.flash, rng.u64(..));
+                Machine::new(clock, nodes, flash, task(node_id(node)))
             })
             .collect();
         Self {
@@ -126,6 +147,7 @@ impl<const W: usize> World<W> {
                 settings.grace_us(),
             ),
             tally: Tally::default(),
+            cut_writes: 0.0,
             trace: Vec::new(),
             effects: Some(Box::default()),
             rng,
@@ -137,7 +159,7 @@ impl<const W: usize> World<W> {
         &self.timing
     }
 
-    fn schedule(&mut self, at: Time, happening: Happening) {
+    pub(crate) fn schedule(&mut self, at: Time, happening: Happening) {
         self.order += 1;
         self.queue.push(Reverse(Entry { at, order: self.order, happening }));
     }
@@ -180,6 +202,24 @@ impl<const W: usize> World<W> {
             Happening::WriteDone { node, life } => {
                 if self.machines[usize::from(node)].life == life {
                     self.write_done(node.into());
+                }
+            }
+            Happening::Cut { node, life } => {
+                if self.machines[usize::from(node)].life == life {
+                    self.kill(node.into());
+                    let back = self.now + self.rng.u64(0..20 * self.timing.t.0);
+                    self.schedule(back, Happening::PowerOn { node });
+                }
+            }
+            Happening::WriteFailed { node, life } => {
+                if self.machines[usize::from(node)].life == life {
+                    self.write_failed(node.into());
+                }
+            }
+            Happening::PowerOn { node } => self.power_on(node.into()),
+            Happening::Idle { node, life } => {
+                if self.machines[usize::from(node)].life == life {
+                    self.idle(node.into());
                 }
             }
             Happening::Reorganized { node, life, group, members } => {
@@ -235,10 +275,9 @@ impl<const W: usize> World<W> {
         if !machine.powered {
             return;
         }
-        self.tally.writes_cut += u64::from(!machine.writes.is_empty());
         machine.powered = false;
         machine.paused = false;
-        machine.lose_ram(&mut self.rng);
+        self.tally.writes_cut += u64::from(machine.lose_ram(self.now));
         self.record(node, What::Kill);
         self.observe(node);
     }
@@ -291,8 +330,7 @@ impl<const W: usize> World<W> {
         }
         machine.next_tick = self.now;
         machine.busy_until = self.now;
-        machine.write_ends = self.now;
-        let stored_epoch = Some(machine.store.epoch);
+        let stored_epoch = self.read_flash(node);
         self.record(node, What::Boot);
         self.step(node, Event::Boot { stored_epoch });
         self.run_machine(node);
@@ -302,7 +340,7 @@ impl<const W: usize> World<W> {
     pub(crate) fn reset(&mut self, node: usize, cause: ResetCause) {
         let machine = &mut self.machines[node];
         *machine.resets.entry(cause).or_default() += 1;
-        machine.lose_ram(&mut self.rng);
+        self.tally.writes_cut += u64::from(machine.lose_ram(self.now));
         let life = machine.life;
         self.tally.resets += 1;
         self.record(node, What::Reset { cause });
@@ -448,40 +486,5 @@ impl<const W: usize> World<W> {
         let at = self.now + self.rng.u64(low..=high);
         let life = self.machines[node].life;
         self.schedule(at, Happening::Reorganized { node: node as u8, life, group, members: bits });
-    }
-
-    // --- safe storage -----------------------------------------------------------------------
-
-    pub(crate) fn begin_write(&mut self, node: usize, write: Write) {
-        let (low, high) = self.settings.save_us;
-        let takes = self.rng.u64(low..=high);
-        let machine = &mut self.machines[node];
-        machine.write_ends = machine.write_ends.max(self.now) + takes;
-        machine.writes.push_back(write);
-        let (at, life) = (machine.write_ends, machine.life);
-        self.schedule(at, Happening::WriteDone { node: node as u8, life });
-    }
-
-    fn write_done(&mut self, node: usize) {
-        let machine = &mut self.machines[node];
-        if machine.paused {
-            // The flash part works on; the processor notices later.
-            let life = machine.life;
-            self.schedule(self.now + 100, Happening::WriteDone { node: node as u8, life });
-            return;
-        }
-        let Some(write) = machine.writes.pop_front() else { return };
-        machine.commit(write.clone());
-        match write {
-            Write::Epoch(epoch) => {
-                self.step(node, Event::EpochSaved { read_back: Some(epoch) });
-            }
-            Write::State { wait: true, .. } => {
-                machine.blocked = false;
-                self.carry_out_deferred(node);
-            }
-            Write::State { ticket, .. } => self.step(node, Event::Saved(ticket)),
-        }
-        self.run_machine(node);
     }
 }

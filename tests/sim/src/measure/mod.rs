@@ -107,7 +107,7 @@ fn promised_election_us(settings: &Settings) -> u64 {
     let timing = &settings.timing;
     let round_trip = 2 * settings.base_delay_us.1;
     match settings.algorithm {
-        Algorithm::Bully => 2 * timing.t.0 + 3 * round_trip + settings.save_us.1,
+        Algorithm::Bully => 2 * timing.t.0 + 3 * round_trip + settings.flash.save_us_max(),
         Algorithm::Invitation => 3 * timing.t.0 + timing.check.0 + timing.accept.0,
     }
 }
