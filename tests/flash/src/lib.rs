@@ -12,6 +12,7 @@
 //! | `cargo run --release -p bellwether-flash -- wear` | 1,000,000 saves, erases of each sector |
 //! | `cargo run --release -p bellwether-flash -- life` | years, worst save, programs and erases per board |
 //! | `cargo run --release -p bellwether-flash -- show IMAGE …` | what is left in a flash image |
+//! | `cargo run --release -p bellwether-flash -- provision IMAGE …` | gives an image its values, again |
 //! | `cargo +nightly fuzz run --fuzz-dir tests/fuzz cells` | random operations and cuts against a map |
 
 pub mod cuts;
@@ -19,6 +20,7 @@ pub mod fuzz;
 pub mod life;
 pub mod nor;
 pub mod parts;
+pub mod provision;
 pub mod ready;
 pub mod scenario;
 pub mod show;

@@ -8,6 +8,7 @@ use bellwether::cells::Layout;
 use bellwether_flash::WordRule;
 use bellwether_flash::cuts::{Depth, Tally, explore};
 use bellwether_flash::life::{Question, table};
+use bellwether_flash::provision::{Values, provision};
 use bellwether_flash::scenario::{Bench, life};
 use bellwether_flash::show::{Image, show};
 use bellwether_flash::torn::tear_erases;
@@ -23,6 +24,10 @@ usage: bellwether-flash COMMAND
                               years of life, worst save, erases and programs per election
   show IMAGE --a FROM..TO --b FROM..TO [--sector BYTES] [--word BYTES]
                               what a boot finds in a flash image; the image is not changed
+  provision IMAGE --a FROM..TO --b FROM..TO [--sector BYTES] [--word BYTES]
+       --incarnation N [--first-epoch E] [--configuration FILE]
+                              erases the cells of an image and gives them values; without a
+                              FILE the configuration that can still be read is kept
 exit code: 0 all good, 1 something was lost or a bound exceeded, 2 bad input";
 
 fn main() -> ExitCode {
@@ -87,27 +92,43 @@ fn command(arguments: &[String]) -> Result<bool, String> {
             kept
         }
         "show" => {
-            let layout = Layout {
-                a: range(options.optional("--a")?, "--a")?,
-                b: range(options.optional("--b")?, "--b")?,
-            };
-            let sector_bytes = options.number("--sector", 65_536)?;
-            let word_bytes = options.number("--word", 4)?;
-            let path = options.0.pop().ok_or("no image")?;
+            let (_, image) = read_image(&mut options)?;
             options.none_left()?;
-            let image = Image {
-                bytes: std::fs::read(&path).map_err(|error| format!("{path}: {error}"))?,
-                sector_bytes,
-                word_bytes,
-                layout,
-            };
             print!("{}", show(&image)?);
+            true
+        }
+        "provision" => {
+            let incarnation = options.optional("--incarnation")?;
+            let file: Option<String> = options.optional("--configuration")?;
+            let read = |path| std::fs::read(&path).map_err(|error| format!("{path}: {error}"));
+            let values = Values {
+                configuration: file.map(read).transpose()?,
+                incarnation: incarnation.ok_or("--incarnation N is missing")?,
+                first_epoch: options.number("--first-epoch", 0)?,
+            };
+            let (path, mut image) = read_image(&mut options)?;
+            options.none_left()?;
+            println!("{}", provision(&mut image, &values)?);
+            std::fs::write(&path, &image.bytes).map_err(|error| format!("{path}: {error}"))?;
             true
         }
         other => return Err(format!("unknown command {other}")),
     };
     println!("{:.1} s", started.elapsed().as_secs_f64());
     Ok(good)
+}
+
+/// The options that describe an image, and its path.
+fn read_image(options: &mut Options) -> Result<(String, Image), String> {
+    let layout = Layout {
+        a: range(options.optional("--a")?, "--a")?,
+        b: range(options.optional("--b")?, "--b")?,
+    };
+    let sector_bytes = options.number("--sector", 65_536)?;
+    let word_bytes = options.number("--word", 4)?;
+    let path = options.0.pop().ok_or("no image")?;
+    let bytes = std::fs::read(&path).map_err(|error| format!("{path}: {error}"))?;
+    Ok((path, Image { bytes, sector_bytes, word_bytes, layout }))
 }
 
 fn report(tally: &Tally) -> bool {

@@ -16,7 +16,9 @@ use crate::clock::Time;
 
 const WORD: usize = 4;
 const SECTOR: usize = 4096;
-const SECTORS_PER_REGION: usize = 3;
+const SECTORS_PER_REGION: usize = 4;
+/// Sectors that idle time keeps open in each region: enough for a strict election.
+const SPARE_SECTORS: u8 = 3;
 /// The format of the core's state vector record.
 const STATE_FORMAT: u8 = 1;
 /// The largest state vector of a simulated flock, and the longest that fits the cells.
@@ -87,7 +89,8 @@ pub struct Found {
     pub record: Option<Box<[u8]>>,
     /// A region was torn, lost or rebuilt.
     pub repaired: bool,
-    pub failing: bool,
+    /// The worst election fits into what idle time makes ready.
+    pub fits: bool,
 }
 
 /// The flash of one board, with power or without.
@@ -148,25 +151,27 @@ impl Flash {
     }
 
     /// Power: opens the cells and repairs what the last cut left.
-    pub fn power_up(&mut self, now: Time) -> Option<Found> {
+    pub fn power_up(&mut self, now: Time, saves_per_election: u32) -> Option<Found> {
         let mut chip = self.unpowered.take()?;
         chip.power_up();
         chip.record(Record::Journal);
         chip.elapsed_ns = now * 1000;
         let (cells, report) = until_cut(Cells::open(chip, &layout()))?.ok()?;
         let cells = self.cells.insert(cells);
+        cells.set_spare_pages(SPARE_SECTORS);
         let epoch = until_cut(cells.load_cell::<BootEpoch>())?.ok().flatten();
         let record = match until_cut(cells.election(0))? {
             Ok(Some(election)) => Some(election.state.into()),
             _ => None,
         };
+        let fits = cells.check_election(STATE_BYTES_USUAL as usize, saves_per_election).is_ok();
         let verdicts = Which::BOTH.map(|which| report.region(which).verdict());
         self.busy_until = self.done_at(now);
         Some(Found {
             epoch: epoch.map(|epoch| epoch.0),
             record,
             repaired: verdicts.iter().any(|verdict| *verdict != Verdict::Good),
-            failing: verdicts.contains(&Verdict::Failing),
+            fits,
         })
     }
 
@@ -316,12 +321,12 @@ mod tests {
         let mut torn = 0;
         for cut_at in (0..6000).step_by(7) {
             let mut flash = flash();
-            flash.power_up(0).expect("it boots");
+            flash.power_up(0, 1).expect("it boots");
             let done = flash.save_state(1_000_000, b"old", &mut rng).expect("it saves");
             let begin = done + 1000;
             let done = flash.save_state(begin, b"new", &mut rng).expect("it saves");
             torn += u32::from(flash.cut(begin + cut_at));
-            let found = flash.power_up(2_000_000).expect("it boots");
+            let found = flash.power_up(2_000_000, 1).expect("it boots");
             let record = found.record.expect("a state is there");
             let acknowledged = begin + cut_at >= done;
             assert!(*record == *b"new" || (!acknowledged && *record == *b"old"), "{cut_at}");
@@ -334,7 +339,7 @@ mod tests {
     fn a_save_takes_no_longer_than_the_store_states() {
         let mut rng = fastrand::Rng::with_seed(1);
         let mut flash = flash();
-        flash.power_up(0).expect("it boots");
+        flash.power_up(0, 1).expect("it boots");
         let most = flash.settings.save_us_max();
         let record = [7; STATE_BYTES_USUAL as usize];
         let mut now = 1_000_000;

@@ -1,5 +1,6 @@
 //! Safe storage in a run: what the shell does with flash, and what a boot must find there.
 
+use bellwether::config::Durability;
 use bellwether::node::Event;
 use bellwether::state::Status;
 
@@ -10,13 +11,22 @@ use crate::world::{Happening, World};
 impl<const W: usize> World<W> {
     /// What a boot reads from flash: the boot epoch, or nothing. Checks that nothing was lost.
     pub(crate) fn read_flash(&mut self, node: usize) -> Option<u32> {
+        // A strict coordinator saves with every Accept or acknowledgement, and a few times besides.
+        let saves = match self.settings.durability {
+            Durability::Strict => u32::from(self.settings.nodes) + 5,
+            Durability::Group => 1,
+        };
         let machine = &mut self.machines[node];
-        let Some(found) = machine.flash.power_up(self.now) else {
+        let Some(found) = machine.flash.power_up(self.now, saves) else {
             let what = format!("node {}", node + 1);
             self.checker.violation(self.now, "the cells could not be opened", what);
             return None;
         };
         self.tally.flash_repairs += u64::from(found.repaired);
+        if !found.fits {
+            let what = format!("node {}: {saves} saves per election", node + 1);
+            self.checker.violation(self.now, "an election does not fit the flash", what);
+        }
         let lost = match found.epoch {
             Some(epoch) if !machine.epoch.allows(&epoch) => Some(format!("epoch {epoch}")),
             None => Some("no epoch".to_owned()),

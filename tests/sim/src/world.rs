@@ -12,6 +12,7 @@ use bellwether::config::{Algorithm, Config, ConfigError, Timing};
 use bellwether::effects::Effects;
 use bellwether::id::{GroupId, NodeId, NodeSet};
 use bellwether::node::{Event, Node};
+use bellwether::time::Duration;
 use bellwether_scenario::{Action, NodeEvent, ResetCause, What};
 
 use crate::checker::Checker;
@@ -314,6 +315,7 @@ impl<const W: usize> World<W> {
         for (index, preference) in settings.preference.iter().enumerate() {
             config.add_member(index as u8 + 1, *preference)?;
         }
+        config.check_save_time(Duration(settings.flash.save_us_max()))?;
         Ok(config)
     }
 
