@@ -226,6 +226,19 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         Header::parse(bytes).filter(|header| header.key == key)
     }
 
+    /// Refuses to go on where a good record has a newer format; a decayed one proves nothing.
+    pub(super) async fn refuse_newer(&mut self, key: u8, known: u8) -> Result<(), Error> {
+        for which in self.in_use() {
+            // The unchecked header is cheap to read and nearly always enough.
+            if self.peek(*which, key).await.is_some_and(|header| header.format > known)
+                && let Some(Header { format: stored, .. }) = self.read_copy(*which, key).await
+            {
+                return Err(Error::new(Reason::NewerFormat { stored, known }));
+            }
+        }
+        Ok(())
+    }
+
     /// Reads one copy of a cell into the buffer, if it is good.
     pub(super) async fn read_copy(&mut self, which: Which, key: u8) -> Option<Header> {
         let address = self.index.address(which, key)?;
@@ -285,16 +298,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         if length > BUFFER || usize::from(key) >= KEYS {
             return Err(Error::new(Reason::TooLong));
         }
-        for which in self.in_use() {
-            if let Some(stored) = self.peek(*which, key).await
-                && stored.format > format
-            {
-                return Err(Error::new(Reason::NewerFormat {
-                    stored: stored.format,
-                    known: format,
-                }));
-            }
-        }
+        self.refuse_newer(key, format).await?;
         let generation = self.generation.checked_add(1).ok_or(Error::new(Reason::Exhausted))?;
         self.room_for(key, length, path).await?;
         self.generation = generation;

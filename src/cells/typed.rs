@@ -324,11 +324,8 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         }
         let index = self.elections;
         let next = index.checked_add(1).ok_or(Error::new(Reason::Exhausted))?;
-        if let Some(newest) = index.checked_sub(1)
-            && let Some(stored) = self.peek(Which::A, slot_of(newest)).await
-            && stored.format > format
-        {
-            return Err(Error::new(Reason::NewerFormat { stored: stored.format, known: format }));
+        if let Some(newest) = index.checked_sub(1) {
+            self.refuse_newer(slot_of(newest), format).await?;
         }
         let [i0, i1, i2, i3] = index.to_le_bytes();
         let [l0, l1] = state_bytes.to_le_bytes();

@@ -126,6 +126,22 @@ fn a_newer_format_is_refused_and_never_overwritten() {
 }
 
 #[test]
+fn a_decayed_format_byte_is_no_newer_format() {
+    let mut flash = provisioned();
+    let (mut store, _) = bench().open(&mut flash).unwrap();
+    save(&mut store, 1, 20, Path::Idle).unwrap();
+    // The first election lies in slot 0; its format is the second byte of the record.
+    let bytes = store.flash_mut().bytes();
+    let at = (0..bytes.len() / 2)
+        .step_by(4)
+        .find(|at| bytes[*at..*at + 4] == [keys::ELECTIONS, 1, 28, 0])
+        .unwrap();
+    store.flash_mut().decay(at as u32 + 1, 3);
+    save(&mut store, 2, 20, Path::Answer).unwrap();
+    assert_eq!(newest(&mut store), 2);
+}
+
+#[test]
 fn the_account_is_exact_and_a_save_on_the_path_of_an_answer_never_erases() {
     let mut flash = provisioned();
     let (mut store, _) = bench().open(&mut flash).unwrap();
