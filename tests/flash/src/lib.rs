@@ -7,12 +7,12 @@
 //! |---|---|
 //! | `cargo test -p bellwether-flash` | the reduced tests, some tens of thousands of cuts |
 //! | `cargo test -p bellwether-flash --features sabotage --target-dir target/sabotage --test shown_to_fail` | the cut tests fail when the store is spoilt |
-//! | `cargo run --release -p bellwether-flash -- cuts --deep` | every byte, and every operation of each recovery: 1.6 million cuts in some minutes |
-//! | `cargo run --release -p bellwether-flash -- torn` | 100,000 torn erases |
-//! | `cargo run --release -p bellwether-flash -- wear` | 1,000,000 saves, erases of each sector |
-//! | `cargo run --release -p bellwether-flash -- life` | years, worst save, programs and erases per board |
-//! | `cargo run --release -p bellwether-flash -- show IMAGE …` | what is left in a flash image |
-//! | `cargo run --release -p bellwether-flash -- provision IMAGE …` | gives an image its values, again |
+//! | `cargo cells cuts --deep` | every byte, and every operation of each recovery: 1.6 million cuts in some minutes |
+//! | `cargo cells torn` | 100,000 torn erases |
+//! | `cargo cells wear` | 1,000,000 saves, erases of each sector |
+//! | `cargo cells life` | years, worst save, programs and erases per board |
+//! | `cargo cells show IMAGE …` | what is left in a flash image |
+//! | `cargo cells provision IMAGE …` | gives an image its values, again |
 //! | `cargo +nightly fuzz run --fuzz-dir tests/fuzz cells` | random operations and cuts against a map |
 
 pub mod cuts;

@@ -15,7 +15,7 @@ use bellwether_flash::torn::tear_erases;
 use bellwether_flash::wear::wear;
 
 const USAGE: &str = "\
-usage: bellwether-flash COMMAND
+usage: cargo cells COMMAND
   cuts [--deep] [--seed S]    power cuts at every byte, and again in the recovery
   torn [--count N] [--seed S] erases torn with random bits, both regions in turn (100000)
   wear [--saves N] [--bytes B] even wear of the sectors (1000000 saves of 100 bytes)

@@ -10,6 +10,9 @@ use crate::run::{Ran, Verdict, count_tests, root, run, show};
 /// The target of the default board.
 const TARGET: &str = "thumbv7m-none-eabi";
 
+/// Features that exist only in builds made for tests of tests.
+const SWITCHES: [&str; 2] = ["errata", "sabotage"];
+
 /// A check with a name.
 pub struct Step {
     pub name: String,
@@ -72,7 +75,7 @@ pub fn all(deep: bool) -> Vec<Step> {
             succeeded(&run(name, "cargo", &arguments, &[("RUSTDOCFLAGS", "-D warnings")]))
         }),
         Step::new("switches of the core", only_known_switches),
-        Step::new("no errata in what users run", no_errata),
+        Step::new("no test switches in what users run", no_test_switches),
         Step::tests("unit and property tests", &["test", "--workspace", "--quiet"]),
         Step::cargo(
             "example task",
@@ -80,6 +83,7 @@ pub fn all(deep: bool) -> Vec<Step> {
         ),
         Step::new("scenarios", play_scenarios),
     ];
+    steps.extend(flash_steps(deep));
     let seeds = if deep { "100000" } else { "10000" };
     for algorithm in ["bully", "invitation"] {
         let name = format!("random runs, {algorithm}");
@@ -112,6 +116,45 @@ pub fn all(deep: bool) -> Vec<Step> {
     steps
 }
 
+/// The cell store under power cuts, torn erases and wear; the same commands run deeper.
+fn flash_steps(deep: bool) -> Vec<Step> {
+    let flash = |name: &str, arguments: &'static [&'static str]| {
+        Step::new(name, move |name| {
+            let command = ["run", "--release", "--quiet", "--package", "bellwether-flash", "--"];
+            let ran = run(name, "cargo", &[&command, arguments].concat(), &[]);
+            // What was tried belongs to the report.
+            for line in
+                ran.output.lines().filter(|line| line.contains("cuts") || line.contains("saves of"))
+            {
+                println!("     {line}");
+            }
+            succeeded(&ran)
+        })
+    };
+    vec![
+        flash("power cuts in flash", if deep { &["cuts", "--deep"] } else { &["cuts"] }),
+        flash("torn erases", if deep { &["torn"] } else { &["torn", "--count", "20000"] }),
+        flash("even wear of flash", &["wear"]),
+        flash("life of flash", &["life"]),
+        Step::tests(
+            "a spoilt store is found out",
+            &[
+                "test",
+                "--release",
+                "--quiet",
+                "--package",
+                "bellwether-flash",
+                "--features",
+                "sabotage",
+                "--target-dir",
+                "target/sabotage",
+                "--test",
+                "shown_to_fail",
+            ],
+        ),
+    ]
+}
+
 /// Targets are not fetched by themselves everywhere, so ask for this one.
 fn install_target(name: &str) -> Verdict {
     let installed = run(name, "rustup", &["target", "list", "--installed"], &[]);
@@ -121,7 +164,7 @@ fn install_target(name: &str) -> Verdict {
     succeeded(&run(name, "rustup", &["target", "add", TARGET], &[]))
 }
 
-/// The core has no `cfg` but for tests and for the errata that tests put back.
+/// The core has no `cfg` but for tests and for the errors that tests put in.
 fn only_known_switches(_name: &str) -> Verdict {
     fn visit(folder: &Path, found: &mut Vec<String>) {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -132,7 +175,8 @@ fn only_known_switches(_name: &str) -> Verdict {
             }
             let text = fs::read_to_string(&path).unwrap_or_default();
             for (index, line) in text.lines().enumerate() {
-                let known = line.contains("cfg(test)") || line.contains("feature = \"errata\"");
+                let switch = |name: &&str| line.contains(&format!("feature = \"{name}\""));
+                let known = line.contains("cfg(test)") || SWITCHES.iter().any(switch);
                 if line.contains("cfg") && line.contains("#[") && !known {
                     found.push(format!("{}:{}: {line}", path.display(), index + 1));
                 }
@@ -144,14 +188,15 @@ fn only_known_switches(_name: &str) -> Verdict {
     if found.is_empty() { Verdict::of(true) } else { failed(&found.join("\n     | ")) }
 }
 
-/// Neither the core by itself nor the simulator that users run is built with the errata switch.
-fn no_errata(name: &str) -> Verdict {
+/// Neither the core by itself nor the programs that users run are built with a switch for tests of
+/// tests.
+fn no_test_switches(name: &str) -> Verdict {
     let mut verdict = Verdict::default();
-    for package in ["bellwether", "bellwether-sim"] {
+    for package in ["bellwether", "bellwether-sim", "bellwether-flash"] {
         let arguments =
             ["tree", "--package", package, "--edges", "features,normal", "--prefix", "none"];
         let ran = run(name, "cargo", &arguments, &[]);
-        let has = ran.output.contains("feature \"errata\"");
+        let has = SWITCHES.iter().any(|name| ran.output.contains(&format!("feature \"{name}\"")));
         verdict.add(&if ran.ok && !has {
             Verdict::of(true)
         } else {
