@@ -195,6 +195,15 @@ fn b12_a_save_of_another_step_does_not_make_it_normal() {
     assert!(bench.saved(ticket).starts());
 }
 
+#[test]
+#[ignore = "contradicts PROTOCOLS B12: a dropped reply of the wrong kind still counts as an answer"]
+fn b12_a_reply_of_another_kind_does_not_make_it_normal() {
+    let (mut bench, acts) = distributing(5, &[2]);
+    bench.reply(2, Message::HaltAck).none();
+    bench.saved(acts.save()).none();
+    assert_eq!(bench.status(), Status::Reorganization, "node 2 has not accepted");
+}
+
 /// The attempt has failed: node 3 coordinates nothing and asks again.
 #[track_caller]
 fn failed(bench: &Bench<1>, acts: &Acts<1>) {

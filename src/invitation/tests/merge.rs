@@ -162,7 +162,7 @@ fn i11_a_merge_that_nobody_joined_is_a_group_of_one() {
 }
 
 #[test]
-#[ignore = "contradicts PROTOCOLS I6 and E22: a node that is in Up and answered for itself has two entries"]
+#[ignore = "contradicts PROTOCOLS I6: a member that answered for itself has two entries"]
 fn i6_one_entry_per_id_and_what_a_node_says_itself_wins() {
     let mut bench = coordinator(&[1, 2]);
     bench.fire(Timer::Check).ignore();
@@ -173,7 +173,7 @@ fn i6_one_entry_per_id_and_what_a_node_says_itself_wins() {
 }
 
 #[test]
-#[ignore = "contradicts PROTOCOLS I5: Beats of lower coordinators start the wait anew, without end"]
+#[ignore = "contradicts PROTOCOLS I5: Beats of lower coordinators start the wait anew"]
 fn i5_the_wait_for_higher_ones_ends_although_lower_ones_beat() {
     let (mut bench, acts) = checking(3);
     acts.ignore();

@@ -12,7 +12,7 @@ fn the_longest_chunk_of_an_invitation_fits_one_datagram() {
     assert!(longest <= DATAGRAM_BYTES_MAX, "{longest} bytes");
 }
 
-/// Node 255 of 255 invites `groups` groups, each of a coordinator and the member `size` above it.
+/// Node 255 of 255 invites `groups` groups, each of a coordinator and the node `above` ids higher.
 fn invite_groups_of_two(groups: u8, above: u8) -> Acts<4> {
     let (mut bench, acts) = Bench::<4>::booted(config(255, 255, Algorithm::Invitation));
     acts.ignore();
@@ -48,7 +48,7 @@ fn half_a_flock_in_groups_of_two_fits_into_one_step() {
 }
 
 #[test]
-#[ignore = "contradicts effects.rs: 127 groups of two need four datagrams, which do not fit the room"]
+#[ignore = "contradicts effects.rs: 127 groups of two need more room than a step has"]
 fn a_full_flock_in_groups_of_two_fits_into_one_step() {
     assert_eq!(invited_nodes(&invite_groups_of_two(127, 127)), 254);
 }

@@ -127,6 +127,16 @@ fn i19_without_an_answer_before_normal_it_recovers() {
 }
 
 #[test]
+fn i19_a_definition_that_is_not_durable_yet_makes_no_heir() {
+    let mut bench = confirmed();
+    bench.hear(5, &[3, 4], ready(group_of(5, 2), &[3, 4])).save();
+    assert_eq!(bench.up(), [4, 5]);
+    bench.fire(Timer::Quiet).ignore();
+    let acts = bench.fire(Timer::Phase);
+    alone(&bench, &acts, 2);
+}
+
+#[test]
 fn i19_the_heir_invites_the_members_of_the_dead_coordinator() {
     let mut bench = member();
     bench.fire(Timer::Quiet).ignore();

@@ -2,7 +2,7 @@
 //! reason, and changes nothing.
 
 use super::*;
-use crate::node::testing::{BOOT, PEER_BOOT, group_of, id};
+use crate::node::testing::{BOOT, PEER_BOOT, group_of, id, set};
 use crate::state::Status;
 use crate::wire::{DATAGRAM_BYTES_MAX, Destination, Envelope, Kind, Reject, VERSION};
 use std::vec;
@@ -203,7 +203,7 @@ fn the_requests_of_the_other_algorithm_are_dropped() {
     {
         let mut bench = awake(algorithm);
         for message in messages {
-            let envelope = Envelope::Broadcast { awaited: super::super::testing::set([3]) };
+            let envelope = Envelope::Broadcast { awaited: set([3]) };
             let bytes = bench.datagram(5, Destination::All, 9, envelope, message);
             dropped(&mut bench, &bytes, Reject::WrongAlgorithm);
             let bytes = bench.datagram(5, Destination::Node(id(3)), 9, Envelope::Request, message);
