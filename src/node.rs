@@ -1,5 +1,10 @@
 //! A node: `step(now, event) -> effects`, the way of a datagram through it, and its first moments.
 
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+
 use crate::bully::Bully;
 use crate::config::{Algorithm, Config, ConfigError, Durability};
 use crate::effects::{Effect, Effects, FailCause, MuteReason, Ticket};

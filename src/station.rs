@@ -119,6 +119,12 @@ impl<const W: usize> Station<W> {
         }
     }
 
+    /// As after 2^32 groups.
+    #[cfg(test)]
+    pub(crate) fn use_up_group_numbers(&mut self) {
+        self.group_seq = u32::MAX;
+    }
+
     pub fn is_coordinator(&self) -> bool {
         self.state.coordinator == Some(self.config.id)
     }

@@ -12,7 +12,7 @@ use crate::timers::Timer;
 use crate::wire::{Invitees, Message, Reject};
 
 /// Entries of an Invitation are collected here; what does not fit goes into a second datagram.
-const INVITEES_ROOM: usize = 1400;
+pub(super) const INVITEES_ROOM: usize = 1400;
 
 /// How often in a row a Check gives way to a higher coordinator that was heard.
 const POSTPONED_CHECKS_MAX: u8 = 3;

@@ -22,6 +22,8 @@
 
 mod coordinator;
 mod member;
+#[cfg(test)]
+mod tests;
 
 use crate::effects::{Note, Ticket};
 use crate::id::{GroupId, NodeId, NodeSet, PerNode};
