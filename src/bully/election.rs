@@ -9,7 +9,7 @@ use crate::state::{Definition, Status};
 use crate::station::{Saving, Turn};
 use crate::time::Duration;
 use crate::timers::Timer;
-use crate::wire::{Message, Reject};
+use crate::wire::{Kind, Message, Reject};
 
 impl<const W: usize> Bully<W> {
     /// B2: ask all higher nodes; if there are none, go on at once.
@@ -25,7 +25,7 @@ impl<const W: usize> Bully<W> {
         self.phase = phase;
         turn.cancel(Timer::Quiet);
         let timing = turn.node.config.timing;
-        turn.open_round(*turn.node.config.higher(), timing.t);
+        turn.open_round(*turn.node.config.higher(), Kind::AytAns, timing.t);
         self.send_request(turn);
         turn.arm_repeat(timing.repeat.fraction(1, 2));
     }
@@ -55,7 +55,7 @@ impl<const W: usize> Bully<W> {
         }
         self.phase = Phase::Halting;
         self.round_began = turn.now;
-        turn.open_round(lower, turn.node.config.timing.t);
+        turn.open_round(lower, Kind::HaltAck, turn.node.config.timing.t);
         self.send_request(turn);
         self.arm_halt_repeat(turn);
     }
@@ -89,7 +89,7 @@ impl<const W: usize> Bully<W> {
         state.group = state.halted_by;
         turn.set_timer(Timer::Beat, timing.beat);
         self.phase = Phase::Announce;
-        turn.open_round(turn.node.state.up, timing.t.times(timing.patience));
+        turn.open_round(turn.node.state.up, Kind::NcAck, timing.t.times(timing.patience));
         if turn.node.state.up.is_empty() {
             self.reorganize(turn);
         } else {
@@ -119,7 +119,8 @@ impl<const W: usize> Bully<W> {
         };
         turn.node.state.definition = Some(definition);
         self.phase = Phase::Distribute;
-        turn.open_round(turn.node.state.up, turn.node.config.timing.distribute());
+        let wait = turn.node.config.timing.distribute();
+        turn.open_round(turn.node.state.up, Kind::ReadyAck, wait);
         if !turn.node.state.up.is_empty() {
             self.send_request(turn);
         }
@@ -196,7 +197,8 @@ impl<const W: usize> Bully<W> {
         }
         self.phase = Phase::Check;
         let timing = &turn.node.config.timing;
-        turn.open_round(others, timing.t.times(timing.patience).min(timing.check));
+        let wait = timing.t.times(timing.patience).min(timing.check);
+        turn.open_round(others, Kind::AynAns, wait);
         self.send_request(turn);
     }
 

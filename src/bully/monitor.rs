@@ -214,6 +214,9 @@ impl<const W: usize> Bully<W> {
         if turn.status() != Status::Reorganization || turn.node.state.group != Some(group) {
             return;
         }
+        if !turn.in_time(request, turn.node.config.timing.ts) {
+            return;
+        }
         turn.node.state.status = Status::Normal;
         turn.start_application();
         turn.answer_after_save(request, Message::ReadyAck { accepted: true });

@@ -31,7 +31,7 @@ use crate::state::{Definition, Status};
 use crate::station::{Request, Turn};
 use crate::time::Instant;
 use crate::timers::Timer;
-use crate::wire::Message;
+use crate::wire::{Kind, Message};
 
 /// What the node is in the middle of. One thing at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +86,8 @@ pub struct Invitation<const W: usize> {
     /// The group that the members of one's own old group are invited to leave, and who they are.
     old: Option<(GroupId, NodeSet<W>)>,
     round_began: Instant,
-    defer_until: Instant,
+    /// When a wait for higher coordinators ends, however often it is interrupted.
+    defer_until: Option<Instant>,
     forward: Option<Forward<W>>,
     silent_checks: PerNode<u8, W>,
     own_save: Option<Ticket>,
@@ -109,7 +110,7 @@ impl<const W: usize> Invitation<W> {
             other: PerNode::all(Other { number: 0, up: NodeSet::EMPTY }),
             old: None,
             round_began: Instant(0),
-            defer_until: Instant(0),
+            defer_until: None,
             forward: None,
             silent_checks: PerNode::all(0),
             own_save: None,
@@ -161,6 +162,7 @@ impl<const W: usize> Invitation<W> {
         self.ready = None;
         self.forward = None;
         self.old = None;
+        self.defer_until = None;
         turn.stop_application();
     }
 
@@ -189,7 +191,7 @@ impl<const W: usize> Invitation<W> {
         turn.node.counters.suspicions += 1;
         self.phase = Phase::Probe;
         let timing = turn.node.config.timing;
-        turn.open_round(NodeSet::only(coordinator), timing.t);
+        turn.open_round(NodeSet::only(coordinator), Kind::AytAns, timing.t);
         self.send_request(turn);
         turn.arm_repeat(timing.repeat.fraction(1, 2));
     }
