@@ -54,6 +54,14 @@ pub struct Request {
     pub received: Instant,
 }
 
+/// A Ready that this node has accepted and that is being made durable.
+#[derive(Debug, Clone, Copy)]
+pub struct AcceptedReady {
+    pub ticket: Ticket,
+    pub request: Request,
+    pub group: GroupId,
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Peer {
     /// The highest boot epoch heard of.

@@ -143,9 +143,7 @@ impl<const W: usize> Bully<W> {
         turn.node.state.status = Status::Normal;
         turn.start_application();
         turn.set_timer(Timer::Check, turn.node.config.timing.check);
-        for member in turn.node.state.up.iter() {
-            self.silent_checks[member] = 0;
-        }
+        self.silence.heard(&turn.node.state.up);
         if !self.strangers.is_empty() {
             // Another turn, so that the task has started before it is stopped.
             turn.set_timer(Timer::Check, Duration::ZERO);
@@ -208,19 +206,11 @@ impl<const W: usize> Bully<W> {
         let most = turn.node.config.timing.silent_checks_max;
         self.wait(turn);
         let up = turn.node.state.up;
-        for member in up.intersection(&answered).iter() {
-            self.silent_checks[member] = 0;
-        }
-        let mut gone = turn.node.config.errata.has(Erratum::E2) && !silent.is_empty();
-        for member in up.intersection(&silent).iter() {
-            let checks = &mut self.silent_checks[member];
-            *checks = checks.saturating_add(1);
-            if *checks >= most {
-                *checks = 0;
-                gone = true;
-            }
-        }
-        if gone {
+        self.silence.heard(&up.intersection(&answered));
+        let gone = self.silence.unheard(&up.intersection(&silent), most);
+        let any = turn.node.config.errata.has(Erratum::E2) && !silent.is_empty();
+        if !gone.is_empty() || any {
+            self.silence.heard(&gone);
             self.election(turn);
         }
     }

@@ -1,12 +1,12 @@
 //! The answers to other nodes' calls: the paper's AreYouThere, AreYouNormal, Halt, NewCoordinator
 //! and Ready.
 
-use super::{AcceptedReady, Bully, Phase};
+use super::{Bully, Phase};
 use crate::effects::Note;
 use crate::errata::Erratum;
 use crate::id::{GroupId, NodeId, NodeSet};
 use crate::state::{Definition, Status};
-use crate::station::{Request, Saving, Turn};
+use crate::station::{AcceptedReady, Request, Saving, Turn};
 use crate::wire::{Message, Reject};
 
 impl<const W: usize> Bully<W> {

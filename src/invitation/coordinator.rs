@@ -99,7 +99,9 @@ impl<const W: usize> Invitation<W> {
                 self.empty_checks += 1;
                 return;
             }
-            let gone = self.count_silent(turn, silent, answered);
+            let up = turn.node.state.up;
+            self.silence.heard(&up.intersection(&answered));
+            let gone = self.silence.unheard(&up.intersection(&silent), timing.silent_checks_max);
             if !gone.is_empty() {
                 // I21: re-form without the members that are gone.
                 let remaining = turn.node.state.up.difference(&gone);
@@ -150,27 +152,6 @@ impl<const W: usize> Invitation<W> {
         } else {
             self.check_ended(turn);
         }
-    }
-
-    fn count_silent(
-        &mut self,
-        turn: &Turn<'_, W>,
-        silent: NodeSet<W>,
-        answered: NodeSet<W>,
-    ) -> NodeSet<W> {
-        let up = turn.node.state.up;
-        for member in up.intersection(&answered).iter() {
-            self.silent_checks[member] = 0;
-        }
-        let mut gone = NodeSet::EMPTY;
-        for member in up.intersection(&silent).iter() {
-            let checks = &mut self.silent_checks[member];
-            *checks = checks.saturating_add(1);
-            if *checks >= turn.node.config.timing.silent_checks_max {
-                gone.insert(member);
-            }
-        }
-        gone
     }
 
     /// I6: found a new group and invite `remaining`, the members of the group that this node is in
@@ -305,9 +286,7 @@ impl<const W: usize> Invitation<W> {
         turn.close_round();
         turn.node.state.status = Status::Normal;
         turn.start_application();
-        for member in turn.node.state.up.iter() {
-            self.silent_checks[member] = 0;
-        }
+        self.silence.heard(&turn.node.state.up);
         turn.set_timer(Timer::Check, turn.node.config.timing.check);
         self.beat(turn);
     }

@@ -1,11 +1,11 @@
 //! The answers to other nodes' calls: the paper's AreYouCoordinator, AreYouThere, Invitation,
 //! Accept and Ready.
 
-use super::{AcceptedReady, Forward, Invitation, Phase};
+use super::{Forward, Invitation, Phase};
 use crate::errata::Erratum;
 use crate::id::{GroupId, NodeId, NodeSet};
 use crate::state::{Definition, Status};
-use crate::station::{Request, Saving, Turn};
+use crate::station::{AcceptedReady, Request, Saving, Turn};
 use crate::time::Duration;
 use crate::timers::Timer;
 use crate::wire::{InviteeList, Invitees, Kind, Message, Reject};

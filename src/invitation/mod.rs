@@ -27,8 +27,9 @@ mod tests;
 
 use crate::effects::{Note, Ticket};
 use crate::id::{GroupId, NodeId, NodeSet, PerNode};
+use crate::silence::Silence;
 use crate::state::{Definition, Status};
-use crate::station::{Request, Turn};
+use crate::station::{AcceptedReady, Turn};
 use crate::time::Instant;
 use crate::timers::Timer;
 use crate::wire::{Kind, Message};
@@ -60,14 +61,6 @@ struct Other<const W: usize> {
     up: NodeSet<W>,
 }
 
-/// A Ready that this node has accepted and that is being made durable.
-#[derive(Debug, Clone, Copy)]
-struct AcceptedReady {
-    ticket: Ticket,
-    request: Request,
-    group: GroupId,
-}
-
 /// An invitation that this node, as the coordinator of its old group, passes on to its members.
 #[derive(Debug, Clone, Copy)]
 struct Forward<const W: usize> {
@@ -89,7 +82,7 @@ pub struct Invitation<const W: usize> {
     /// When a wait for higher coordinators ends, however often it is interrupted.
     defer_until: Option<Instant>,
     forward: Option<Forward<W>>,
-    silent_checks: PerNode<u8, W>,
+    silence: Silence<W>,
     own_save: Option<Ticket>,
     ready: Option<AcceptedReady>,
     /// When a higher foreign coordinator was last heard.
@@ -112,7 +105,7 @@ impl<const W: usize> Invitation<W> {
             round_began: Instant(0),
             defer_until: None,
             forward: None,
-            silent_checks: PerNode::all(0),
+            silence: Silence::new(),
             own_save: None,
             ready: None,
             higher_heard: None,
