@@ -80,7 +80,9 @@ impl<const W: usize> Call<W> {
         errata: Errata,
     ) -> Result<Standing, Reject> {
         let matches = answers == (own_boot, self.round) || errata.has(Erratum::E6);
-        if self.expects != Some(kind) || !matches {
+        // Without numbers a reply is taken for the answer to whatever call is open.
+        let expected = self.expects == Some(kind) || errata.has(Erratum::E6);
+        if self.expects.is_none() || !expected || !matches {
             return Err(Reject::NotAwaited);
         }
         self.answers_counted += 1;

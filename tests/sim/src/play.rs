@@ -76,7 +76,16 @@ pub fn settings(scenario: &Scenario) -> Result<Settings, CannotPlay> {
 
 /// Plays a scenario from its first boot to its last expectation.
 pub fn play(scenario: &Scenario, trace: bool) -> Result<Played, CannotPlay> {
-    let settings = Settings { trace: true, ..settings(scenario)? };
+    play_with(scenario, settings(scenario)?, trace)
+}
+
+/// Plays a scenario with settings that its file cannot express.
+pub fn play_with(
+    scenario: &Scenario,
+    settings: Settings,
+    trace: bool,
+) -> Result<Played, CannotPlay> {
+    let settings = Settings { trace: true, ..settings };
     Ok(if scenario.nodes <= 64 {
         play_in::<1>(scenario, settings, trace)
     } else {
