@@ -1,0 +1,417 @@
+//! Boot: read both regions, let the newest good record of every cell win, repair the other copy.
+//!
+//! Reading comes first and changes nothing. Then one region is put in order, from the other one
+//! where needed, and only then the other. A sector that holds the only newest copy of a cell is
+//! never erased.
+
+use embedded_storage_async::nor_flash::NorFlash;
+
+use super::error::{Error, Reason, Which};
+use super::plan::{Kind, Plan};
+use super::record::KEYS;
+use super::region::Sizes;
+use super::report::{Provisioning, Report};
+use super::store::{Layout, Store};
+
+/// A region that asks for more than this between two boots is beyond repair.
+const REBUILDS_MAX: u32 = 8;
+
+/// What the walk over one region found.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    plan: Plan,
+    cursor: u32,
+    records: u32,
+    blank: bool,
+    /// The newest generation of each key here; zero where there is none.
+    generation: [u32; KEYS],
+}
+
+impl Found {
+    const NOTHING: Found = Found {
+        plan: Plan::EMPTY,
+        cursor: 0,
+        records: 0,
+        blank: true,
+        generation: [0; KEYS],
+    };
+
+    fn of(&self, key: u8) -> u32 {
+        self.generation.get(usize::from(key)).copied().unwrap_or(0)
+    }
+
+    fn set(&mut self, key: u8, generation: u32) {
+        if let Some(slot) = self.generation.get_mut(usize::from(key)) {
+            *slot = generation;
+        }
+    }
+}
+
+impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> {
+    /// Reads both regions, repairs what a cut or a decayed bit left, and says what was found.
+    ///
+    /// It fails only for a layout that cannot hold a store. A region that cannot be repaired is
+    /// in the report, and its cells are read from the other one.
+    ///
+    /// Cancel safety: not cancel safe; open the store again.
+    pub async fn open(flash: F, layout: &Layout) -> Result<(Self, Report), Error> {
+        let mut store = Self::new(flash, layout)?;
+        let report = store.boot().await;
+        Ok((store, report))
+    }
+
+    /// [`Store::open`] with errors put in on purpose.
+    #[cfg(feature = "sabotage")]
+    pub async fn open_sabotaged(
+        flash: F,
+        layout: &Layout,
+        sabotage: super::store::Sabotage,
+    ) -> Result<(Self, Report), Error> {
+        let mut store = Self::new(flash, layout)?;
+        store.sabotage = sabotage;
+        let report = store.boot().await;
+        Ok((store, report))
+    }
+
+    async fn boot(&mut self) -> Report {
+        let mut found = [Found::NOTHING; 2];
+        for which in self.in_use() {
+            let seen = self.examine(*which).await;
+            self.generation = seen
+                .generation
+                .iter()
+                .fold(self.generation, |newest, seen| newest.max(*seen));
+            if let Some(slot) = found.get_mut(which.index()) {
+                *slot = seen;
+            }
+        }
+        // A torn record may read as good at a later boot: its generation is never used again.
+        self.generation = self.generation.saturating_add(2);
+        let mut report = Report {
+            provisioning: Provisioning::Blank,
+            regions: Default::default(),
+        };
+        for (region, seen) in report.regions.iter_mut().zip(&found) {
+            region.records = seen.records;
+        }
+        if found.iter().all(|seen| seen.records == 0) {
+            // Nothing to lose and nothing to repair: provisioning formats what is not blank.
+            if found.iter().all(|seen| seen.blank) {
+                for which in self.in_use() {
+                    let sizes = Sizes::of::<F>();
+                    self.parts(*which).0.adopt(sizes, &Plan::EMPTY, 0);
+                }
+            } else {
+                report.provisioning = Provisioning::Debris;
+            }
+            return report;
+        }
+        self.load_active().await;
+        for which in self.order_of_repair(&found) {
+            if let Err(error) = self.put_in_order(which, &mut found, &mut report).await {
+                let error = error.within(which);
+                if let Some(region) = report.regions.get_mut(which.index()) {
+                    region.failure = Some(error);
+                }
+            }
+        }
+        self.load_elections().await;
+        report.provisioning = self.provisioning().await;
+        report
+    }
+
+    /// Reads one region without changing it. Its part of the index is filled.
+    async fn examine(&mut self, which: Which) -> Found {
+        let sizes = Sizes::of::<F>();
+        let by_generation = self.generation_counts();
+        let (region, flash, buffer) = self.parts(which);
+        let pages = region.pages();
+        let all_kinds = region.survey(flash, buffer).await;
+        let kinds = region.kinds(&all_kinds);
+        let mut seen = Found {
+            plan: Plan::find(kinds),
+            blank: kinds.iter().all(|kind| *kind == Kind::Blank),
+            ..Found::NOTHING
+        };
+        // Oldest first: of two equal copies the one that was written later is kept.
+        let first = match seen.plan.head {
+            Some(head) if by_generation => (head + 1) % pages,
+            _ => 0,
+        };
+        for page in (0..pages).map(|step| (first + step) % pages) {
+            let (region, _, _) = self.parts(which);
+            if region.kinds(&all_kinds).get(usize::from(page)) == Some(&Kind::Blank) {
+                continue;
+            }
+            let mut walk = region.walk(sizes, page);
+            loop {
+                let (_, flash, buffer) = self.parts(which);
+                let Some((header, address)) = walk.next(flash, buffer).await else {
+                    break;
+                };
+                seen.records += 1;
+                if header.generation >= seen.of(header.key) || !by_generation {
+                    seen.set(header.key, header.generation);
+                    self.index.set(which, header.key, address);
+                    self.index
+                        .set_length(header.key, header.padded(sizes.word as usize));
+                }
+            }
+            if seen.plan.head == Some(page) && !seen.plan.mark_head {
+                seen.cursor = walk.at;
+                if walk.gap {
+                    // Something lies behind the place where the map would put the next record.
+                    seen.plan = Plan::rebuild(self.region(which).kinds(&all_kinds));
+                }
+            }
+        }
+        seen
+    }
+
+    /// The region that can be put in order without losing anything comes first.
+    fn order_of_repair(&self, found: &[Found; 2]) -> [Which; 2] {
+        let [a, b] = found;
+        let a_is_risky = self.would_lose(Which::A, found);
+        let b_is_easier = b.plan.is_sound() && !a.plan.is_sound();
+        if (a_is_risky || b_is_easier) && !self.would_lose(Which::B, found) {
+            [Which::B, Which::A]
+        } else {
+            Which::BOTH
+        }
+    }
+
+    /// Whether the erases that a region needs would destroy the only newest copy of a cell.
+    fn would_lose(&self, which: Which, found: &[Found; 2]) -> bool {
+        let sizes = Sizes::of::<F>();
+        let [a, b] = found;
+        let (here, there) = match which {
+            Which::A => (a, b),
+            Which::B => (b, a),
+        };
+        let region = self.region(which);
+        (0..KEYS as u8).any(|key| {
+            self.active.needs(key)
+                && here.of(key) > there.of(key)
+                && self.index.address(which, key).is_some_and(|address| {
+                    let page = u32::from(region.page_of(sizes, address));
+                    here.plan.erase.checked_shr(page).unwrap_or(0) & 1 == 1
+                })
+        })
+    }
+
+    /// Does what the plan of a region asks for, then copies what the other region has newer.
+    async fn put_in_order(
+        &mut self,
+        which: Which,
+        found: &mut [Found; 2],
+        report: &mut Report,
+    ) -> Result<(), Error> {
+        if !self.in_use().contains(&which) {
+            return Ok(());
+        }
+        if self.would_lose(which, found) {
+            return Err(Error::new(Reason::Structure));
+        }
+        let [a, b] = found;
+        let (here, there) = match which {
+            Which::A => (a, &*b),
+            Which::B => (b, &*a),
+        };
+        let cleared = self.apply(which, here).await?;
+        if let Some(region) = report.regions.get_mut(which.index()) {
+            region.sectors_cleared = cleared;
+            region.rebuilt = here.plan.rebuild;
+            for key in 0..KEYS as u8 {
+                if self.active.needs(key) && here.of(key) < there.of(key) {
+                    let count = match here.of(key) {
+                        0 => &mut region.missing,
+                        _ => &mut region.behind,
+                    };
+                    *count += 1;
+                }
+            }
+        }
+        let mut copied = self.catch_up(which, here, there).await;
+        if copied.is_err() && !here.plan.rebuild && self.can_replace(which).await {
+            // Something in the region is in the way: start it anew, once.
+            let (region, flash, buffer) = self.parts(which);
+            let kinds = region.survey(flash, buffer).await;
+            here.plan = Plan::rebuild(region.kinds(&kinds));
+            self.apply(which, here).await?;
+            if let Some(region) = report.regions.get_mut(which.index()) {
+                region.rebuilt = true;
+            }
+            copied = self.catch_up(which, here, there).await;
+        }
+        copied
+    }
+
+    /// Erases what the plan says, marks the head, and takes the region into use.
+    async fn apply(&mut self, which: Which, here: &mut Found) -> Result<u8, Error> {
+        let sizes = Sizes::of::<F>();
+        let plan = here.plan;
+        let mut cleared = 0;
+        for page in 0..self.region(which).pages() {
+            if plan.erase >> page & 1 == 0 {
+                continue;
+            }
+            let (region, flash, buffer) = self.parts(which);
+            region.erase(flash, page, buffer).await?;
+            self.counters.erases = self.counters.erases.saturating_add(1);
+            cleared += 1;
+            for key in 0..KEYS as u8 {
+                let region = self.region(which);
+                if let Some(address) = self.index.address(which, key)
+                    && region.page_of(sizes, address) == page
+                {
+                    self.index.set(which, key, 0);
+                    here.set(key, 0);
+                }
+            }
+        }
+        if plan.rebuild {
+            self.counters.rebuilds = self.counters.rebuilds.saturating_add(1);
+        }
+        let (region, flash, _) = self.parts(which);
+        if let (Some(head), true) = (plan.head, plan.mark_head) {
+            region.mark_head(flash, head).await?;
+        }
+        region.adopt(sizes, &plan, here.cursor);
+        Ok(cleared)
+    }
+
+    /// Copies every cell that the other region has newer.
+    async fn catch_up(
+        &mut self,
+        which: Which,
+        here: &mut Found,
+        there: &Found,
+    ) -> Result<(), Error> {
+        for key in 0..KEYS as u8 {
+            if self.active.needs(key)
+                && self.copies_differ(here.of(key), there.of(key))
+                && let Some(header) = self.read_copy(which.other(), key).await
+            {
+                let length = header.padded(Sizes::of::<F>().word as usize);
+                self.index.set_length(key, length);
+                self.recycle_until_fits(which, key, length).await?;
+                // Making room may have used the buffer.
+                if self.read_copy(which.other(), key).await.is_none() {
+                    continue;
+                }
+                self.append(which, key, length, true).await?;
+                here.set(key, header.generation);
+                self.counters.repairs = self.counters.repairs.saturating_add(1);
+            }
+        }
+        Ok(())
+    }
+
+    fn copies_differ(&self, here: u32, there: u32) -> bool {
+        if self.generation_counts() {
+            here < there
+        } else {
+            here == 0 && there != 0
+        }
+    }
+
+    /// Whether the other region has a good copy, at least as new, of every cell of this one.
+    async fn can_replace(&mut self, which: Which) -> bool {
+        let other = which.other();
+        if !self.in_use().contains(&other) {
+            return false;
+        }
+        for key in 0..KEYS as u8 {
+            if !self.is_live(key) {
+                continue;
+            }
+            let here = match self.read_copy(which, key).await {
+                Some(header) => header.generation,
+                None => 0,
+            };
+            match self.read_copy(other, key).await {
+                Some(there) if there.generation >= here => {}
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// Copies a region anew whose sector refused a program: a word that a cut has torn can read as
+    /// erased and still not take a program. The sector in question is erased first; if it is
+    /// worn, nothing else is touched.
+    pub(super) async fn renew(&mut self, which: Which) -> Result<(), Error> {
+        if let Some(page) = self.region(which).refused {
+            if self.counters.rebuilds >= REBUILDS_MAX || !self.can_replace(which).await {
+                let sector = self.region(which).page_start(Sizes::of::<F>(), page);
+                return Err(Error::at(sector, Reason::ProgramFailed).within(which));
+            }
+            let (region, flash, buffer) = self.parts(which);
+            region.erase(flash, page, buffer).await?;
+            self.rebuild(which).await?;
+            self.parts(which).0.refused = None;
+        }
+        Ok(())
+    }
+
+    /// Erases a region and copies the other one.
+    pub(super) async fn rebuild(&mut self, which: Which) -> Result<(), Error> {
+        if !self.can_replace(which).await {
+            return Err(Error::new(Reason::Full).within(which));
+        }
+        let (region, flash, buffer) = self.parts(which);
+        let kinds = region.survey(flash, buffer).await;
+        let mut here = Found {
+            plan: Plan::rebuild(region.kinds(&kinds)),
+            ..Found::NOTHING
+        };
+        self.apply(which, &mut here).await?;
+        let there = Found {
+            generation: [u32::MAX; KEYS],
+            ..Found::NOTHING
+        };
+        self.catch_up(which, &mut here, &there)
+            .await
+            .map_err(|error| error.within(which))
+    }
+
+    /// Surveys a region after an operation that did not end, and puts it in order.
+    pub(super) async fn restore(&mut self, which: Which) -> Result<(), Error> {
+        let other = which.other();
+        let mut found = [Found::NOTHING; 2];
+        for region in [which, other] {
+            for key in 0..KEYS as u8 {
+                self.index.set(region, key, 0);
+            }
+            let seen = self.examine(region).await;
+            if let Some(slot) = found.get_mut(region.index()) {
+                *slot = seen;
+            }
+        }
+        let mut report = Report {
+            provisioning: Provisioning::Partial,
+            regions: Default::default(),
+        };
+        self.put_in_order(which, &mut found, &mut report)
+            .await
+            .map_err(|error| error.within(which))?;
+        self.renew(which).await
+    }
+
+    /// Erases whatever is not blank in a region, and forgets its cells.
+    pub(super) async fn clear(&mut self, which: Which) -> Result<(), Error> {
+        let (region, flash, buffer) = self.parts(which);
+        let kinds = region.survey(flash, buffer).await;
+        let mut nothing = Found {
+            plan: Plan::rebuild(region.kinds(&kinds)),
+            ..Found::NOTHING
+        };
+        for key in 0..KEYS as u8 {
+            self.index.set(which, key, 0);
+        }
+        self.elections = 0;
+        self.load_active().await;
+        self.apply(which, &mut nothing).await?;
+        Ok(())
+    }
+}

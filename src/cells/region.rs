@@ -1,0 +1,424 @@
+//! One region: a ring of erase sectors, the map that appends to it, and the walk that reads it.
+
+use core::ops::Range;
+
+use embedded_storage_async::nor_flash::{NorFlash, ReadNorFlash};
+use sequential_storage::cache::page_pointers::ArrayPagePointers;
+use sequential_storage::cache::page_states::ArrayPageStates;
+use sequential_storage::cache::{Cache, Uncached};
+use sequential_storage::map::{MapConfig, MapStorage};
+
+use super::error::{Error, LayoutError, Reason};
+use super::guard::{Guard, GuardError, word_bytes};
+use super::plan::{Kind, Plan};
+use super::record::{Header, ITEM_HEADER_BYTES, InPlace, ItemHeader};
+
+/// The map's caches: page states and write pointers. The place of every key is in our own index.
+type MapCache<const PAGES: usize> =
+    Cache<ArrayPageStates<PAGES>, ArrayPagePointers<PAGES>, Uncached, u8>;
+
+/// How many zero bits make a marker; the map uses the same number.
+const MARKER_ZERO_BITS: u32 = 4;
+
+/// The widest word that the map supports.
+pub(super) const WORD_BYTES_MAX: usize = 32;
+
+/// What is known about a region between two operations.
+#[derive(Debug)]
+pub(super) struct Region<const PAGES: usize> {
+    start: u32,
+    pages: u8,
+    /// The sector that takes the next record; `None` in an empty region.
+    head: Option<u8>,
+    /// How many closed sectors lie before the head.
+    closed: u8,
+    /// The address of the next item in the head.
+    cursor: u32,
+    /// An operation did not end: survey the region before it is used again.
+    pub suspect: bool,
+    /// The sector that refused a program or did not read back, until the region is copied anew.
+    pub refused: Option<u8>,
+    cache: Option<MapCache<PAGES>>,
+}
+
+/// Sizes of a flash as the map sees it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sizes {
+    pub word: u32,
+    pub sector: u32,
+}
+
+impl Sizes {
+    pub const fn of<F: NorFlash>() -> Self {
+        Self {
+            word: word_bytes::<F>() as u32,
+            sector: F::ERASE_SIZE as u32,
+        }
+    }
+
+    /// Bytes that the map puts before a record.
+    pub const fn item_overhead(self) -> u32 {
+        (ITEM_HEADER_BYTES as u32).next_multiple_of(self.word)
+    }
+
+    /// Bytes of a sector that can hold items.
+    pub const fn payload(self) -> u32 {
+        self.sector.saturating_sub(2 * self.word)
+    }
+}
+
+impl<const PAGES: usize> Region<PAGES> {
+    /// Checks a range. Nothing is read.
+    pub fn new<F: NorFlash>(flash: &F, range: &Range<u32>) -> Result<Self, LayoutError> {
+        let sector = F::ERASE_SIZE as u32;
+        if !range.start.is_multiple_of(sector)
+            || !range.end.is_multiple_of(sector)
+            || range.end as usize > flash.capacity()
+            || range.end <= range.start
+        {
+            return Err(LayoutError::NotOnSectors);
+        }
+        let pages = (range.end - range.start) / sector;
+        if pages < 3 {
+            return Err(LayoutError::TooFewSectors);
+        }
+        if pages as usize > PAGES || pages > 32 {
+            return Err(LayoutError::TooManySectors);
+        }
+        Ok(Self {
+            start: range.start,
+            pages: pages as u8,
+            head: None,
+            closed: 0,
+            cursor: 0,
+            suspect: true,
+            refused: None,
+            cache: None,
+        })
+    }
+
+    pub fn pages(&self) -> u8 {
+        self.pages
+    }
+
+    pub fn head(&self) -> Option<u8> {
+        self.head
+    }
+
+    pub fn open_pages(&self) -> u8 {
+        let used = self.closed + u8::from(self.head.is_some());
+        self.pages.saturating_sub(used)
+    }
+
+    pub fn page_of(&self, sizes: Sizes, address: u32) -> u8 {
+        (address.wrapping_sub(self.start) / sizes.sector) as u8
+    }
+
+    pub fn page_start(&self, sizes: Sizes, page: u8) -> u32 {
+        self.start + u32::from(page) * sizes.sector
+    }
+
+    /// The closed sector that is recycled next.
+    pub fn oldest(&self) -> Option<u8> {
+        let head = self.head?;
+        (self.closed > 0).then(|| (head + self.pages - self.closed) % self.pages)
+    }
+
+    /// Bytes left in the head for items, their overhead included.
+    pub fn head_room(&self, sizes: Sizes) -> u32 {
+        match self.head {
+            Some(head) => (self.page_start(sizes, head) + sizes.sector)
+                .saturating_sub(sizes.word)
+                .saturating_sub(self.cursor),
+            None => 0,
+        }
+    }
+
+    fn range(&self, sizes: Sizes) -> Range<u32> {
+        self.start..self.start + u32::from(self.pages) * sizes.sector
+    }
+
+    fn open_mask(&self) -> u32 {
+        let after = match self.head {
+            Some(head) => head + 1,
+            None => 0,
+        };
+        (0..self.open_pages()).fold(0, |bits, ahead| {
+            bits | 1_u32 << ((after + ahead) % self.pages)
+        })
+    }
+
+    /// Reads every marker and looks whether unmarked sectors are blank.
+    pub async fn survey<F: NorFlash>(&self, flash: &mut F, buffer: &mut [u8]) -> [Kind; PAGES] {
+        let sizes = Sizes::of::<F>();
+        let mut kinds = [Kind::Blank; PAGES];
+        for (page, kind) in (0..self.pages).zip(kinds.iter_mut()) {
+            let from = self.page_start(sizes, page);
+            let starts = self.is_marked(flash, from).await;
+            let ends = self
+                .is_marked(flash, from + sizes.sector - sizes.word)
+                .await;
+            *kind = match (starts, ends) {
+                (true, true) => Kind::Closed,
+                (true, false) => Kind::Partial,
+                (false, true) => Kind::Torn,
+                (false, false) if is_blank(flash, from, from + sizes.sector, buffer).await => {
+                    Kind::Blank
+                }
+                (false, false) => Kind::Debris,
+            };
+        }
+        kinds
+    }
+
+    /// The kinds of the sectors that exist.
+    pub fn kinds<'k>(&self, kinds: &'k [Kind; PAGES]) -> &'k [Kind] {
+        kinds.get(..usize::from(self.pages)).unwrap_or(kinds)
+    }
+
+    async fn is_marked<F: NorFlash>(&self, flash: &mut F, address: u32) -> bool {
+        let mut word = [0; WORD_BYTES_MAX];
+        let Some(word) = word.get_mut(..word_bytes::<F>()) else {
+            return false;
+        };
+        let mut guard = Guard::new(flash, self.start, 0);
+        if guard.read(address, word).await.is_err() {
+            return true;
+        }
+        word.iter().map(|byte| byte.count_zeros()).sum::<u32>() >= MARKER_ZERO_BITS
+    }
+
+    /// Takes over a plan whose erases are done and whose head is marked.
+    pub fn adopt(&mut self, sizes: Sizes, plan: &Plan, cursor: u32) {
+        self.head = plan.head;
+        self.closed = plan.closed;
+        self.cursor = match plan.head {
+            Some(head) if plan.mark_head => self.page_start(sizes, head) + sizes.word,
+            _ => cursor,
+        };
+        self.cache = None;
+        self.suspect = false;
+    }
+
+    /// Writes the start marker of the sector that becomes the head.
+    ///
+    /// Cancel safety: not cancel safe; the region must be surveyed again.
+    pub async fn mark_head<F: NorFlash>(&mut self, flash: &mut F, page: u8) -> Result<(), Error> {
+        let sizes = Sizes::of::<F>();
+        let address = self.page_start(sizes, page);
+        let marker = Aligned([0_u8; WORD_BYTES_MAX]);
+        let marker = marker.0.get(..word_bytes::<F>()).unwrap_or(&marker.0);
+        flash
+            .write(address, marker)
+            .await
+            .map_err(|_| Error::at(address, Reason::ProgramFailed))
+    }
+
+    /// Erases one sector and makes sure that it is blank.
+    ///
+    /// Cancel safety: not cancel safe; the region must be surveyed again.
+    pub async fn erase<F: NorFlash>(
+        &mut self,
+        flash: &mut F,
+        page: u8,
+        buffer: &mut [u8],
+    ) -> Result<(), Error> {
+        let sizes = Sizes::of::<F>();
+        let from = self.page_start(sizes, page);
+        let to = from + sizes.sector;
+        self.suspect = true;
+        let erased = flash.erase(from, to).await.is_ok();
+        if !erased || !is_blank(flash, from, to, buffer).await {
+            return Err(Error::at(from, Reason::EraseFailed));
+        }
+        self.suspect = false;
+        Ok(())
+    }
+
+    /// Erases the oldest closed sector, whose records the caller has copied.
+    ///
+    /// Cancel safety: not cancel safe; the region must be surveyed again.
+    pub async fn erase_oldest<F: NorFlash>(
+        &mut self,
+        flash: &mut F,
+        buffer: &mut [u8],
+    ) -> Result<(), Error> {
+        if let Some(page) = self.oldest() {
+            self.erase(flash, page, buffer).await?;
+            self.closed -= 1;
+        }
+        Ok(())
+    }
+
+    /// Appends the record of `length` bytes that lies at the start of `buffer`, and returns the
+    /// address of its first byte. The caller has made sure that it fits without an erase.
+    ///
+    /// Cancel safety: not cancel safe; the region must be surveyed again.
+    pub async fn append<F: NorFlash>(
+        &mut self,
+        flash: &mut F,
+        buffer: &mut [u8],
+        key: u8,
+        length: usize,
+    ) -> Result<u32, Error> {
+        let sizes = Sizes::of::<F>();
+        let item = sizes.item_overhead() + length as u32;
+        let (page, at) = match self.head {
+            Some(head) if item <= self.head_room(sizes) => (head, self.cursor),
+            Some(head) => {
+                let next = (head + 1) % self.pages;
+                (next, self.page_start(sizes, next) + sizes.word)
+            }
+            None => (0, self.start + sizes.word),
+        };
+        let cache = self.cache.take().unwrap_or_else(|| {
+            Cache::new(ArrayPageStates::new(), ArrayPagePointers::new(), Uncached)
+        });
+        let (start, range, open) = (self.start, self.range(sizes), self.open_mask());
+        self.suspect = true;
+        let mut guard = Guard::new(flash, start, open);
+        let config = MapConfig::try_new(range).map_err(|_| Error::at(start, Reason::Structure))?;
+        let mut map = MapStorage::<u8, _, _>::new(&mut guard, config, cache);
+        let stored = map.store_item(buffer, &key, &InPlace(length)).await;
+        let (_, cache) = map.destroy();
+        let address = guard.last_write;
+        let failed_at = self.page_start(sizes, self.page_of(sizes, guard.failed_at));
+        match stored {
+            Ok(()) => {}
+            Err(sequential_storage::Error::Storage {
+                value: GuardError::Program,
+                ..
+            }) => return Err(Error::at(failed_at, Reason::ProgramFailed)),
+            Err(_) => return Err(Error::at(failed_at, Reason::Structure)),
+        }
+        if address != at + sizes.item_overhead() {
+            return Err(Error::at(self.page_start(sizes, page), Reason::Structure));
+        }
+        if self.head.is_some_and(|head| head != page) {
+            self.closed += 1;
+        }
+        self.head = Some(page);
+        self.cursor = address + length as u32;
+        self.cache = Some(cache);
+        self.suspect = false;
+        Ok(address)
+    }
+
+    /// A walk over the items of one sector.
+    pub fn walk(&self, sizes: Sizes, page: u8) -> Walk {
+        let from = self.page_start(sizes, page);
+        Walk {
+            at: from + sizes.word,
+            end: from + sizes.sector - sizes.word,
+            gap: false,
+        }
+    }
+}
+
+/// A place in a sector, moving from item to item in the same steps as the map's own walk.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Walk {
+    /// After the walk: where the next item would go.
+    pub at: u32,
+    end: u32,
+    /// There were erased bytes between items: a torn header that reads as erased now. The map
+    /// would stop there, and not see what follows.
+    pub gap: bool,
+}
+
+impl Walk {
+    /// The next record with a good checksum, which is then at the start of `buffer`, and its
+    /// address.
+    ///
+    /// Cancel safety: reads only.
+    pub async fn next<F: NorFlash>(
+        &mut self,
+        flash: &mut F,
+        buffer: &mut [u8],
+    ) -> Option<(Header, u32)> {
+        let sizes = Sizes::of::<F>();
+        let overhead = sizes.item_overhead();
+        let mut guard = Guard::new(flash, 0, 0);
+        loop {
+            if self.at + overhead > self.end {
+                return None;
+            }
+            let mut header = [0; WORD_BYTES_MAX];
+            let header = header.get_mut(..overhead as usize)?;
+            guard.read(self.at, header).await.ok()?;
+            let item = ItemHeader::parse(header);
+            let data = self.at + overhead;
+            match item {
+                ItemHeader::End => {
+                    match first_written(guard.flash(), self.at, self.end, buffer).await {
+                        Some(address) => {
+                            self.gap = true;
+                            self.at = address;
+                        }
+                        None => return None,
+                    }
+                }
+                ItemHeader::Item(length)
+                    if data + u32::from(length).next_multiple_of(sizes.word) <= self.end =>
+                {
+                    let padded = u32::from(length).next_multiple_of(sizes.word);
+                    self.at = data + padded;
+                    let Some(bytes) = buffer.get_mut(..padded as usize) else {
+                        continue;
+                    };
+                    if bytes.is_empty() || guard.read(data, bytes).await.is_err() {
+                        continue;
+                    }
+                    if let Some(found) = Header::check(bytes)
+                        && found.padded(sizes.word as usize) == bytes.len()
+                    {
+                        return Some((found, data));
+                    }
+                }
+                ItemHeader::Item(_) | ItemHeader::Damaged => self.at += sizes.word,
+            }
+        }
+    }
+}
+
+/// Whether every byte of a range is erased.
+pub(super) async fn is_blank<F: NorFlash>(
+    flash: &mut F,
+    from: u32,
+    to: u32,
+    buffer: &mut [u8],
+) -> bool {
+    first_written(flash, from, to, buffer).await.is_none()
+}
+
+/// The first word of a range that is not erased.
+async fn first_written<F: NorFlash>(
+    flash: &mut F,
+    from: u32,
+    to: u32,
+    buffer: &mut [u8],
+) -> Option<u32> {
+    let word = word_bytes::<F>();
+    let chunk_bytes = (buffer.len() / word * word).max(word) as u32;
+    let mut guard = Guard::new(flash, from, 0);
+    let mut at = from;
+    while at < to {
+        let length = chunk_bytes.min(to - at);
+        let Some(chunk) = buffer.get_mut(..length as usize) else {
+            return Some(at);
+        };
+        if guard.read(at, chunk).await.is_err() {
+            return Some(at);
+        }
+        if let Some(position) = chunk.iter().position(|byte| *byte != 0xFF) {
+            return Some(at + (position / word * word) as u32);
+        }
+        at += length;
+    }
+    None
+}
+
+/// Bytes on a word boundary of the CPU, as some drivers demand.
+#[derive(Debug, Clone)]
+#[repr(align(4))]
+pub(super) struct Aligned<const BYTES: usize>(pub [u8; BYTES]);

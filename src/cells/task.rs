@@ -1,0 +1,140 @@
+//! The store behind a channel: nothing can cancel a write, and the order of the requests is the
+//! order on flash.
+//!
+//! A save is a sequence of flash operations that must not be dropped half-way, which a `select` or
+//! a timeout around it would do. Here the future that writes belongs to a task of its own; whoever
+//! asked may stop waiting for the answer, the write still ends. Idle work is done one step at a
+//! time, and a request that arrives meanwhile is served after the running step: that is the wait
+//! in [`Part::wait_us_max`](super::Part::wait_us_max).
+
+use embassy_sync::blocking_mutex::raw::RawMutex;
+use embassy_sync::channel::{Receiver, Sender};
+use embedded_storage_async::nor_flash::NorFlash;
+use heapless::Vec;
+
+use super::error::{Error, Reason, Which};
+use super::store::{Path, Store};
+use super::{ELECTION_BYTES_MAX, Progress};
+
+/// What the task is asked to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// Save what an election decided. Answered.
+    Election {
+        /// Comes back with the answer.
+        ticket: u32,
+        /// The core's format version.
+        format: u8,
+        /// How many of the bytes are the state vector; the rest is the history entry.
+        state_bytes: u16,
+        /// Both.
+        bytes: Vec<u8, ELECTION_BYTES_MAX>,
+        /// Whether an answer waits.
+        path: Path,
+        /// Read back before answering.
+        verify: bool,
+    },
+    /// Save an opaque cell. Answered.
+    Cell {
+        /// Comes back with the answer.
+        ticket: u32,
+        /// The key of the cell.
+        key: u8,
+        /// The format version of its bytes.
+        format: u8,
+        /// The value.
+        bytes: Vec<u8, ELECTION_BYTES_MAX>,
+        /// Whether an answer waits.
+        path: Path,
+        /// Read back before answering.
+        verify: bool,
+    },
+    /// The node is idle: make one region ready. Not answered, but counted in the store.
+    Prepare(Which),
+}
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answer {
+    /// The ticket of the request.
+    pub ticket: u32,
+    /// `Ok`: durable in both regions.
+    pub result: Result<(), Error>,
+}
+
+/// Serves requests for ever.
+///
+/// A save that is refused because room was not ready is answered at once, and the room is then
+/// made without waiting for an idle moment, so that the next attempt succeeds.
+///
+/// Cancel safety: not cancel safe. Give it a task of its own, and nothing can cancel it.
+pub async fn run<F, M, const PAGES: usize, const BUFFER: usize, const IN: usize, const OUT: usize>(
+    store: &mut Store<F, PAGES, BUFFER>,
+    requests: Receiver<'_, M, Request, IN>,
+    answers: Sender<'_, M, Answer, OUT>,
+) -> !
+where
+    F: NorFlash,
+    M: RawMutex,
+{
+    let mut preparing: [bool; 2] = [false; 2];
+    loop {
+        let waiting = Which::BOTH
+            .into_iter()
+            .zip(&mut preparing)
+            .find(|(_, wanted)| **wanted);
+        let request = match waiting {
+            None => requests.receive().await,
+            Some((which, wanted)) => match requests.try_receive() {
+                Ok(request) => request,
+                Err(_) => {
+                    *wanted = matches!(store.prepare_step(which).await, Ok(Progress::More));
+                    continue;
+                }
+            },
+        };
+        let answer = match request {
+            Request::Prepare(which) => {
+                if let Some(wanted) = preparing.get_mut(which.index()) {
+                    *wanted = true;
+                }
+                continue;
+            }
+            Request::Election {
+                ticket,
+                format,
+                state_bytes,
+                bytes,
+                path,
+                verify,
+            } => Answer {
+                ticket,
+                result: match bytes.split_at_checked(usize::from(state_bytes)) {
+                    Some((state, history)) => {
+                        store
+                            .save_election(format, state, history, path, verify)
+                            .await
+                    }
+                    None => Err(Error::new(Reason::Malformed)),
+                },
+            },
+            Request::Cell {
+                ticket,
+                key,
+                format,
+                bytes,
+                path,
+                verify,
+            } => Answer {
+                ticket,
+                result: store.save(key, format, &bytes, path, verify).await,
+            },
+        };
+        if let Err(error) = answer.result
+            && error.reason == Reason::NotPrepared
+        {
+            preparing = [true; 2];
+        }
+        answers.send(answer).await;
+    }
+}

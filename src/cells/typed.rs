@@ -1,0 +1,406 @@
+//! The cells of a node, and their layouts. All numbers are little endian.
+//!
+//! ```text
+//!  key      cell           format  value
+//!  0        mark           1       incarnation u32: values exist; written last by provisioning
+//!  1        boot epoch     1       epoch u32
+//!  2        configuration  1       head, see `configuration`
+//!  3        transaction    -       opaque: vote or decision of the commit protocol
+//!  4..12    election       core's  index u32 │ state bytes u16 │ 0 u16 │ state │ history entry
+//!  12..28   chunks         caller's, two banks of eight, see `configuration`
+//! ```
+//!
+//! One election is one record per copy. Record `index` goes to slot `index % 8`: the newest one is
+//! the state vector, and the eight together are the group history, so that history costs no
+//! record of its own. The core encodes state and history entry and owns their format version.
+//!
+//! The group counter has no record: it is `boot epoch << 32 | sequence`, so that the one write of
+//! a boot leases all its numbers.
+
+use embedded_storage_async::nor_flash::NorFlash;
+
+use super::error::{Error, Reason, Which};
+use super::record;
+use super::report::Provisioning;
+use super::store::{Path, Store};
+
+/// The keys of the cells.
+pub mod keys {
+    /// Values exist.
+    pub const MARK: u8 = 0;
+    /// The boot epoch.
+    pub const EPOCH: u8 = 1;
+    /// The head of the configuration.
+    pub const CONFIGURATION: u8 = 2;
+    /// The record of the commit protocol.
+    pub const TRANSACTION: u8 = 3;
+    /// The first slot of the election ring.
+    pub const ELECTIONS: u8 = 4;
+    /// The first chunk of the configuration.
+    pub const CHUNKS: u8 = 12;
+}
+
+/// How many elections are remembered, the current one included.
+pub const HISTORY_RECORDS: u32 = 8;
+
+/// State vector and history entry of one election, together.
+pub const ELECTION_BYTES_MAX: usize = 640;
+
+const ELECTION_PREFIX_BYTES: usize = 8;
+const SMALL_CELL_BYTES_MAX: usize = 64;
+
+const _: () = {
+    assert!(keys::ELECTIONS as u32 + HISTORY_RECORDS == keys::CHUNKS as u32);
+    assert!(keys::CHUNKS as usize + 2 * super::CHUNKS_MAX as usize == record::KEYS);
+};
+
+/// A small value with a layout of its own.
+pub trait Cell: Sized {
+    /// Where it is kept.
+    const KEY: u8;
+    /// The format that [`Cell::encode`] writes.
+    const FORMAT: u8;
+    /// Writes the value and returns its bytes; `None` when `out` (64 bytes) is too short.
+    fn encode(&self, out: &mut [u8]) -> Option<usize>;
+    /// Reads a value of this format or an older one.
+    fn decode(format: u8, bytes: &[u8]) -> Option<Self>;
+}
+
+/// How often this node has booted, in steps of two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BootEpoch(pub u32);
+
+impl Cell for BootEpoch {
+    const KEY: u8 = keys::EPOCH;
+    const FORMAT: u8 = 1;
+
+    fn encode(&self, out: &mut [u8]) -> Option<usize> {
+        *out.first_chunk_mut()? = self.0.to_le_bytes();
+        Some(4)
+    }
+
+    fn decode(_format: u8, bytes: &[u8]) -> Option<Self> {
+        Some(Self(u32::from_le_bytes(bytes.try_into().ok()?)))
+    }
+}
+
+/// Values exist: a node that has this mark and cannot read them stays mute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    /// The incarnation under which the board was provisioned.
+    pub incarnation: u32,
+}
+
+impl Cell for Mark {
+    const KEY: u8 = keys::MARK;
+    const FORMAT: u8 = 1;
+
+    fn encode(&self, out: &mut [u8]) -> Option<usize> {
+        *out.first_chunk_mut()? = self.incarnation.to_le_bytes();
+        Some(4)
+    }
+
+    fn decode(_format: u8, bytes: &[u8]) -> Option<Self> {
+        let incarnation = u32::from_le_bytes(bytes.try_into().ok()?);
+        Some(Self { incarnation })
+    }
+}
+
+/// Group numbers: increasing, never reused, leased by the boot epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GroupCounter {
+    epoch: u32,
+    sequence: u32,
+}
+
+impl GroupCounter {
+    /// The numbers of one boot. Only for an epoch that was committed and read back.
+    #[must_use]
+    pub const fn leased_by(epoch: BootEpoch) -> Self {
+        Self {
+            epoch: epoch.0,
+            sequence: 0,
+        }
+    }
+
+    /// The boot epoch.
+    #[must_use]
+    pub const fn epoch(&self) -> BootEpoch {
+        BootEpoch(self.epoch)
+    }
+
+    /// The next number, or `None` when the lease is used up: the node must fail and boot again.
+    #[must_use = "a number that is not used is lost"]
+    pub fn next_number(&mut self) -> Option<u64> {
+        self.sequence = self.sequence.checked_add(1)?;
+        Some(u64::from(self.epoch) << 32 | u64::from(self.sequence))
+    }
+}
+
+/// What one election left behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Election<'s> {
+    /// Counts the elections of this node.
+    pub index: u32,
+    /// The core's format version of both parts.
+    pub format: u8,
+    /// The state vector.
+    pub state: &'s [u8],
+    /// The entry of the group history.
+    pub history: &'s [u8],
+}
+
+fn election_prefix(bytes: &[u8]) -> Option<(u32, usize, &[u8])> {
+    let ([i0, i1, i2, i3, l0, l1, _, _], rest) =
+        bytes.split_first_chunk::<ELECTION_PREFIX_BYTES>()?;
+    let index = u32::from_le_bytes([*i0, *i1, *i2, *i3]);
+    let state_bytes = usize::from(u16::from_le_bytes([*l0, *l1]));
+    Some((index, state_bytes, rest))
+}
+
+fn slot_of(index: u32) -> u8 {
+    keys::ELECTIONS + (index % HISTORY_RECORDS) as u8
+}
+
+impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> {
+    /// Reads a small cell. A newer format than this firmware's is an error.
+    ///
+    /// Cancel safety: reads only.
+    pub async fn load_cell<C: Cell>(&mut self) -> Result<Option<C>, Error> {
+        let Some(loaded) = self.load(C::KEY).await? else {
+            return Ok(None);
+        };
+        if loaded.format > C::FORMAT {
+            return Err(Error::new(Reason::NewerFormat {
+                stored: loaded.format,
+                known: C::FORMAT,
+            }));
+        }
+        match C::decode(loaded.format, loaded.value) {
+            Some(cell) => Ok(Some(cell)),
+            None => Err(Error::new(Reason::Malformed)),
+        }
+    }
+
+    /// Writes a small cell.
+    ///
+    /// Cancel safety: not cancel safe, like [`Store::save`].
+    pub async fn save_cell<C: Cell>(
+        &mut self,
+        cell: &C,
+        path: Path,
+        verify: bool,
+    ) -> Result<(), Error> {
+        let mut bytes = [0; SMALL_CELL_BYTES_MAX];
+        let length = cell.encode(&mut bytes).ok_or(Error::new(Reason::TooLong))?;
+        let value = bytes.get(..length).ok_or(Error::new(Reason::TooLong))?;
+        self.save(C::KEY, C::FORMAT, value, path, verify).await
+    }
+
+    /// Rewrites a small cell that an older firmware wrote. Says whether it had to.
+    ///
+    /// Cancel safety: not cancel safe, like [`Store::save`].
+    pub async fn migrate<C: Cell>(&mut self) -> Result<bool, Error> {
+        let stored = self.load(C::KEY).await?.map(|loaded| loaded.format);
+        match stored {
+            Some(format) if format < C::FORMAT => {}
+            Some(format) if format > C::FORMAT => {
+                return Err(Error::new(Reason::NewerFormat {
+                    stored: format,
+                    known: C::FORMAT,
+                }));
+            }
+            _ => return Ok(false),
+        }
+        if let Some(cell) = self.load_cell::<C>().await? {
+            self.save_cell(&cell, Path::Idle, true).await?;
+        }
+        Ok(true)
+    }
+
+    /// The largest epoch that any good copy names: a copy that is behind counts as well.
+    async fn largest_epoch(&mut self) -> Result<Option<u32>, Error> {
+        let mut largest = None;
+        for which in Which::BOTH {
+            let Some(header) = self.read_copy(which, keys::EPOCH).await else {
+                continue;
+            };
+            if header.format > BootEpoch::FORMAT {
+                return Err(Error::new(Reason::NewerFormat {
+                    stored: header.format,
+                    known: BootEpoch::FORMAT,
+                }));
+            }
+            let found = record::value_of(&self.buffer.0, header.length)
+                .and_then(|value| BootEpoch::decode(header.format, value));
+            largest = largest.max(found.map(|epoch| epoch.0));
+        }
+        Ok(largest)
+    }
+
+    /// Commits the epoch of this boot, reads it back, and leases its group numbers.
+    ///
+    /// Nothing may leave the node before this returned `Ok`. Any error means: stay mute.
+    ///
+    /// Cancel safety: not cancel safe, like [`Store::save`].
+    pub async fn begin_epoch(&mut self) -> Result<GroupCounter, Error> {
+        match self.provisioning().await {
+            Provisioning::Complete => {}
+            Provisioning::Unreadable { key } => {
+                return Err(Error::new(Reason::Unreadable { key }));
+            }
+            _ => return Err(Error::new(Reason::Unprovisioned)),
+        }
+        let epoch = self
+            .largest_epoch()
+            .await?
+            .ok_or(Error::new(Reason::Unreadable { key: keys::EPOCH }))?
+            .checked_add(2)
+            .ok_or(Error::new(Reason::Exhausted))?;
+        let epoch = BootEpoch(epoch);
+        self.save_cell(&epoch, Path::Idle, true).await?;
+        Ok(GroupCounter::leased_by(epoch))
+    }
+
+    /// Ends a provisioning: the epoch, above all that this id can have used, and then the mark.
+    ///
+    /// Cancel safety: not cancel safe, like [`Store::save`].
+    pub async fn complete_provisioning(
+        &mut self,
+        incarnation: u32,
+        first_epoch: BootEpoch,
+    ) -> Result<(), Error> {
+        if self.configuration().is_none() {
+            return Err(Error::new(Reason::Unprovisioned));
+        }
+        let own = self.largest_epoch().await?;
+        let epoch = own.map_or(first_epoch, |own| {
+            first_epoch.max(BootEpoch(own.saturating_add(2)))
+        });
+        self.save_cell(&epoch, Path::Idle, true).await?;
+        self.save_cell(&Mark { incarnation }, Path::Idle, true)
+            .await
+    }
+
+    /// Whether this node may speak.
+    ///
+    /// Cancel safety: reads only.
+    pub async fn provisioning(&mut self) -> Provisioning {
+        match self.load(keys::MARK).await {
+            Ok(Some(_)) => {}
+            Ok(None) => return Provisioning::Partial,
+            Err(_) => return Provisioning::Unreadable { key: keys::MARK },
+        }
+        for key in [keys::EPOCH, keys::CONFIGURATION] {
+            if !matches!(self.load(key).await, Ok(Some(_))) {
+                return Provisioning::Unreadable { key };
+            }
+        }
+        let Some(head) = self.configuration() else {
+            return Provisioning::Unreadable {
+                key: keys::CONFIGURATION,
+            };
+        };
+        for chunk in 0..head.chunks {
+            if let Err(error) = self.load_chunk(head, chunk).await {
+                return match error.reason {
+                    Reason::Unreadable { key } => Provisioning::Unreadable { key },
+                    _ => Provisioning::Unreadable {
+                        key: keys::CONFIGURATION,
+                    },
+                };
+            }
+        }
+        Provisioning::Complete
+    }
+
+    /// Saves what an election decided: one record per copy.
+    ///
+    /// Cancel safety: not cancel safe, like [`Store::save`].
+    pub async fn save_election(
+        &mut self,
+        format: u8,
+        state: &[u8],
+        history: &[u8],
+        path: Path,
+        verify: bool,
+    ) -> Result<(), Error> {
+        let state_bytes = u16::try_from(state.len()).map_err(|_| Error::new(Reason::TooLong))?;
+        if state.len() + history.len() > ELECTION_BYTES_MAX {
+            return Err(Error::new(Reason::TooLong));
+        }
+        let index = self.elections;
+        let next = index.checked_add(1).ok_or(Error::new(Reason::Exhausted))?;
+        if let Some(newest) = index.checked_sub(1)
+            && let Some(stored) = self.peek(Which::A, slot_of(newest)).await
+            && stored.format > format
+        {
+            return Err(Error::new(Reason::NewerFormat {
+                stored: stored.format,
+                known: format,
+            }));
+        }
+        let [i0, i1, i2, i3] = index.to_le_bytes();
+        let [l0, l1] = state_bytes.to_le_bytes();
+        let prefix = [i0, i1, i2, i3, l0, l1, 0, 0];
+        let parts = [&prefix, state, history];
+        self.save_parts(slot_of(index), format, &parts, path, verify)
+            .await?;
+        self.elections = next;
+        Ok(())
+    }
+
+    /// An election that is remembered: 0 is the newest, the state vector.
+    ///
+    /// Cancel safety: reads only.
+    pub async fn election(&mut self, back: u32) -> Result<Option<Election<'_>>, Error> {
+        let Some(index) = self
+            .elections
+            .checked_sub(1)
+            .and_then(|newest| newest.checked_sub(back))
+            .filter(|_| back < HISTORY_RECORDS)
+        else {
+            return Ok(None);
+        };
+        let key = slot_of(index);
+        let Some(loaded) = self.load(key).await? else {
+            return Ok(None);
+        };
+        let malformed = Error::new(Reason::Malformed);
+        let (found, state_bytes, rest) = election_prefix(loaded.value).ok_or(malformed)?;
+        if found != index {
+            return Ok(None);
+        }
+        let (state, history) = rest.split_at_checked(state_bytes).ok_or(malformed)?;
+        Ok(Some(Election {
+            index,
+            format: loaded.format,
+            state,
+            history,
+        }))
+    }
+
+    pub(super) async fn load_elections(&mut self) {
+        let mut next = 0;
+        for slot in 0..HISTORY_RECORDS as u8 {
+            if let Ok(Some(loaded)) = self.load(keys::ELECTIONS + slot).await
+                && let Some((index, _, _)) = election_prefix(loaded.value)
+            {
+                next = next.max(index.saturating_add(1));
+            }
+        }
+        self.elections = next;
+    }
+
+    /// Erases both regions. Only for provisioning a board whose values are gone or not wanted.
+    ///
+    /// Cancel safety: not cancel safe; call it again.
+    pub async fn format(&mut self) -> Result<(), Error> {
+        for which in Which::BOTH {
+            self.clear(which)
+                .await
+                .map_err(|error| error.within(which))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,609 @@
+//! A NOR flash that is stricter than flash.
+//!
+//! - Offsets, lengths and buffers must be aligned. A program only clears bits. Under
+//!   [`WordRule::Once`] a word that was programmed is refused until its sector is erased (parts
+//!   with ECC); under [`WordRule::ClearBits`] it is ANDed, and counted in `overwrites`.
+//! - Power can be cut after any byte of any program or erase ([`Nor::cut_after`]), inside the next
+//!   erase ([`Nor::cut_in_erase`]), or at a time in the past ([`Nor::cut_back`], with a journal).
+//!   What the running operation still had to do stays undone, or half of its bits are done
+//!   ([`Tear`]). After a cut every operation fails until [`Nor::power_up`].
+//! - Bits that were torn may read differently after each power-up (`flicker`).
+//! - Bits decay ([`Nor::decay`]); sectors wear out ([`Nor::wear_out`]) loudly or silently.
+//! - Everything is counted: erases per sector, page programs, simulated time.
+
+use embedded_storage_async::nor_flash::{
+    ErrorType, NorFlash, NorFlashError, NorFlashErrorKind, ReadNorFlash,
+};
+
+/// How often a word can be programmed between two erases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WordRule {
+    /// Once; a second program is refused.
+    Once,
+    /// Again and again; bits are only cleared.
+    ClearBits,
+}
+
+/// What a cut leaves of the operation that was running.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tear {
+    /// Byte by byte: done up to the cut, old behind it.
+    Clean,
+    /// The byte at the cut is half done. For an erase the same as `Bits`.
+    Byte,
+    /// Program: the rest of the program page is half done, in random bits. Erase: every bit of the
+    /// sector is done with a probability that grows with the time that the erase had.
+    Bits,
+}
+
+impl Tear {
+    /// All of them.
+    pub const ALL: [Tear; 3] = [Tear::Clean, Tear::Byte, Tear::Bits];
+}
+
+/// How a sector fails that can no longer be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Worn {
+    /// Programs and erases are refused.
+    Loud,
+    /// Programs and erases seem to work and change nothing.
+    Silent,
+}
+
+/// How long operations take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timing {
+    /// Bytes of a program page.
+    pub page_bytes: u32,
+    /// One page program.
+    pub program_ns: u64,
+    /// One sector erase.
+    pub erase_ns: u64,
+    /// Reading one byte.
+    pub read_ns_per_byte: u64,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            page_bytes: 256,
+            program_ns: 400_000,
+            erase_ns: 45_000_000,
+            read_ns_per_byte: 200,
+        }
+    }
+}
+
+/// Why the flash refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NorError {
+    /// Beyond the end.
+    OutOfBounds,
+    /// Offset, length or buffer not aligned.
+    NotAligned,
+    /// The word was programmed since its last erase.
+    NotErased(u32),
+    /// The sector is worn out.
+    Worn(u32),
+    /// There is no power.
+    PowerLost,
+}
+
+impl NorFlashError for NorError {
+    fn kind(&self) -> NorFlashErrorKind {
+        match self {
+            Self::OutOfBounds => NorFlashErrorKind::OutOfBounds,
+            Self::NotAligned => NorFlashErrorKind::NotAligned,
+            _ => NorFlashErrorKind::Other,
+        }
+    }
+}
+
+/// One program or erase, as the log and the journal keep it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operation {
+    /// Where it began.
+    pub address: u32,
+    /// How many bytes it covers.
+    pub bytes: u32,
+    /// An erase, not a program.
+    pub erase: bool,
+    /// When it began, on the flash's own clock.
+    pub begins_ns: u64,
+    /// How long it took.
+    pub lasts_ns: u64,
+    /// What was there before; kept in a journal only.
+    undo: Option<Undo>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Undo {
+    before: Vec<u8>,
+    programmed: Vec<bool>,
+    wanted: Vec<u8>,
+}
+
+/// What is recorded of programs and erases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Record {
+    /// Nothing.
+    Nothing,
+    /// Where, what and when.
+    Log,
+    /// The log, and the bytes before, so that time can be turned back.
+    Journal,
+}
+
+/// A NOR flash in memory, with words of `WORD` bytes and sectors of `SECTOR` bytes.
+#[derive(Debug, Clone)]
+pub struct Nor<const WORD: usize, const SECTOR: usize> {
+    data: Vec<u8>,
+    programmed: Vec<u64>,
+    /// How often a word may be programmed.
+    pub rule: WordRule,
+    /// What a cut leaves behind.
+    pub tear: Tear,
+    /// Torn bits read differently after each power-up.
+    pub flicker: bool,
+    /// How long operations take.
+    pub timing: Timing,
+    /// Draws torn and flickering bits.
+    pub random: fastrand::Rng,
+    /// Erases of each sector.
+    pub erases: Vec<u32>,
+    /// Page programs.
+    pub programs: u64,
+    /// Words that were programmed twice.
+    pub overwrites: u64,
+    /// Bytes programmed or erased: the clock of [`Nor::cut_after`].
+    pub spent: u64,
+    /// Erases that a cut has torn.
+    pub erases_torn: u64,
+    /// Programs that a cut has torn.
+    pub programs_torn: u64,
+    /// Simulated time.
+    pub elapsed_ns: u64,
+    /// Programs and erases, as far as they are recorded.
+    pub operations: Vec<Operation>,
+    record: Record,
+    cut_at: Option<u64>,
+    cut_in_erase: Option<u32>,
+    dead: bool,
+    unstable: Vec<(u32, u8)>,
+    unstable_sectors: Vec<u32>,
+    worn: Vec<(u32, Worn)>,
+}
+
+impl<const WORD: usize, const SECTOR: usize> Nor<WORD, SECTOR> {
+    /// An erased flash.
+    #[must_use]
+    pub fn new(sectors: usize, seed: u64) -> Self {
+        let bytes = sectors * SECTOR;
+        Self {
+            data: vec![0xFF; bytes],
+            programmed: vec![0; (bytes / WORD).div_ceil(64)],
+            rule: WordRule::Once,
+            tear: Tear::Clean,
+            flicker: false,
+            timing: Timing::default(),
+            random: fastrand::Rng::with_seed(seed),
+            erases: vec![0; sectors],
+            programs: 0,
+            overwrites: 0,
+            spent: 0,
+            erases_torn: 0,
+            programs_torn: 0,
+            elapsed_ns: 0,
+            operations: Vec::new(),
+            record: Record::Nothing,
+            cut_at: None,
+            cut_in_erase: None,
+            dead: false,
+            unstable: Vec::new(),
+            unstable_sectors: Vec::new(),
+            worn: Vec::new(),
+        }
+    }
+
+    /// All bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.data
+    }
+
+    /// Becomes a copy of another flash without allocating anew.
+    pub fn copy_from(&mut self, other: &Self) {
+        let random = self.random.clone();
+        self.data.clone_from(&other.data);
+        self.programmed.clone_from(&other.programmed);
+        self.erases.clone_from(&other.erases);
+        self.operations.clone_from(&other.operations);
+        self.unstable.clone_from(&other.unstable);
+        self.unstable_sectors.clone_from(&other.unstable_sectors);
+        self.worn.clone_from(&other.worn);
+        self.rule = other.rule;
+        self.tear = other.tear;
+        self.flicker = other.flicker;
+        self.timing = other.timing;
+        self.programs = other.programs;
+        self.overwrites = other.overwrites;
+        self.spent = other.spent;
+        self.erases_torn = other.erases_torn;
+        self.programs_torn = other.programs_torn;
+        self.elapsed_ns = other.elapsed_ns;
+        self.record = other.record;
+        self.cut_at = other.cut_at;
+        self.cut_in_erase = other.cut_in_erase;
+        self.dead = other.dead;
+        self.random = random;
+    }
+
+    /// Cuts the power when this many more bytes were programmed or erased.
+    pub fn cut_after(&mut self, bytes: u64) {
+        self.cut_at = Some(self.spent + bytes);
+    }
+
+    /// Cuts the power inside the next erase, when this many bytes' worth of it are done.
+    pub fn cut_in_erase(&mut self, bytes: u32) {
+        self.cut_in_erase = Some(bytes);
+    }
+
+    /// Cuts the power now.
+    pub fn cut_now(&mut self) {
+        self.dead = true;
+    }
+
+    /// Whether the power is off.
+    #[must_use]
+    pub fn is_dead(&self) -> bool {
+        self.dead
+    }
+
+    /// Power again; planned cuts are forgotten.
+    pub fn power_up(&mut self) {
+        self.dead = false;
+        self.cut_at = None;
+        self.cut_in_erase = None;
+        self.operations.clear();
+        if !self.flicker {
+            return;
+        }
+        for (address, mask) in &self.unstable {
+            let roll = self.random.u8(..);
+            if let Some(byte) = self.data.get_mut(*address as usize) {
+                *byte = (*byte & !mask) | (roll & mask);
+            }
+        }
+        for sector in self.unstable_sectors.clone() {
+            let from = sector as usize * SECTOR;
+            for byte in self.data.iter_mut().skip(from).take(SECTOR) {
+                // One zero bit in sixteen gives way.
+                *byte |= self.random.u8(..)
+                    & self.random.u8(..)
+                    & self.random.u8(..)
+                    & self.random.u8(..);
+            }
+        }
+    }
+
+    /// Starts recording from here.
+    pub fn record(&mut self, record: Record) {
+        self.record = record;
+        self.operations.clear();
+    }
+
+    /// Flips one bit.
+    pub fn decay(&mut self, address: u32, bit: u8) {
+        if let Some(byte) = self.data.get_mut(address as usize) {
+            *byte ^= 1 << (bit & 7);
+        }
+    }
+
+    /// A sector can no longer be written.
+    pub fn wear_out(&mut self, sector: u32, how: Worn) {
+        self.worn.push((sector, how));
+    }
+
+    /// Turns back to a moment inside the recorded operations and cuts the power there: what came
+    /// later is undone, what was running is torn. Returns whether an operation was torn.
+    pub fn cut_back(&mut self, at_ns: u64) -> bool {
+        let mut torn = false;
+        while let Some(operation) = self.operations.pop() {
+            let Some(undo) = operation.undo else {
+                continue;
+            };
+            if operation.begins_ns + operation.lasts_ns <= at_ns {
+                break;
+            }
+            let from = operation.address as usize;
+            if let Some(bytes) = self.data.get_mut(from..from + undo.before.len()) {
+                bytes.copy_from_slice(&undo.before);
+            }
+            for (word, programmed) in (from / WORD..).zip(&undo.programmed) {
+                self.set_programmed(word, *programmed);
+            }
+            if operation.begins_ns < at_ns {
+                let gone = u128::from(at_ns - operation.begins_ns);
+                let done = gone * u128::from(operation.bytes) / u128::from(operation.lasts_ns);
+                if operation.erase {
+                    self.tear_erase(from, done as usize);
+                } else {
+                    self.program(from, &undo.wanted[..done as usize]);
+                    self.tear_program(from, &undo.wanted, done as usize);
+                }
+                torn = true;
+            }
+        }
+        self.operations.clear();
+        self.elapsed_ns = self.elapsed_ns.min(at_ns);
+        self.dead = true;
+        torn
+    }
+
+    fn is_programmed(&self, word: usize) -> bool {
+        self.programmed
+            .get(word / 64)
+            .is_some_and(|bits| bits >> (word % 64) & 1 == 1)
+    }
+
+    fn set_programmed(&mut self, word: usize, programmed: bool) {
+        if let Some(bits) = self.programmed.get_mut(word / 64) {
+            if programmed {
+                *bits |= 1 << (word % 64);
+            } else {
+                *bits &= !(1 << (word % 64));
+            }
+        }
+    }
+
+    fn worn_at(&self, address: usize) -> Option<Worn> {
+        let sector = (address / SECTOR) as u32;
+        self.worn
+            .iter()
+            .find(|(worn, _)| *worn == sector)
+            .map(|(_, how)| *how)
+    }
+
+    /// Clears the bits that a program clears, and marks its words.
+    fn program(&mut self, from: usize, bytes: &[u8]) {
+        if let Some(here) = self.data.get_mut(from..from + bytes.len()) {
+            for (byte, wanted) in here.iter_mut().zip(bytes) {
+                *byte &= wanted;
+            }
+        }
+        for word in from / WORD..(from + bytes.len()).div_ceil(WORD) {
+            self.set_programmed(word, true);
+        }
+        if !self.unstable.is_empty() {
+            let range = from as u32..(from + bytes.len()) as u32;
+            self.unstable.retain(|(at, _)| !range.contains(at));
+        }
+    }
+
+    /// Leaves the bytes from `done` on half programmed.
+    fn tear_program(&mut self, from: usize, wanted: &[u8], done: usize) {
+        self.programs_torn += 1;
+        let page = self.timing.page_bytes as usize;
+        let page_end = ((from + done) / page + 1) * page;
+        let last = match self.tear {
+            Tear::Clean => done,
+            Tear::Byte => done + 1,
+            Tear::Bits => wanted.len().min(page_end - from),
+        };
+        for (offset, wanted) in wanted.iter().enumerate().take(last).skip(done) {
+            let address = from + offset;
+            let Some(byte) = self.data.get_mut(address) else {
+                continue;
+            };
+            let to_clear = *byte & !wanted;
+            *byte &= !(to_clear & self.random.u8(..));
+            let touched = *byte != 0xFF;
+            if to_clear != 0 && self.flicker {
+                self.unstable.push((address as u32, to_clear));
+            }
+            if touched {
+                self.set_programmed(address / WORD, true);
+            }
+        }
+    }
+
+    /// Leaves a sector half erased.
+    fn tear_erase(&mut self, from: usize, done: usize) {
+        self.erases_torn += 1;
+        let Some(sector) = self.data.get_mut(from..from + SECTOR) else {
+            return;
+        };
+        if self.tear == Tear::Clean {
+            sector.iter_mut().take(done).for_each(|byte| *byte = 0xFF);
+        } else {
+            // Each of eight rounds lets a share of the zero bits go; the shares grow with time.
+            let level = (done * 9 / SECTOR).min(8);
+            for byte in sector.iter_mut() {
+                let mut stays = 0_u8;
+                for bit in 0..8 {
+                    stays |= u8::from(self.random.usize(..8) >= level) << bit;
+                }
+                *byte |= !stays;
+            }
+            if self.flicker {
+                self.unstable_sectors.push((from / SECTOR) as u32);
+            }
+        }
+        for word in from / WORD..(from + SECTOR) / WORD {
+            let blank = self.data[word * WORD..][..WORD]
+                .iter()
+                .all(|byte| *byte == 0xFF);
+            if blank {
+                self.set_programmed(word, false);
+            }
+        }
+    }
+
+    /// How many of the next bytes happen before the power is cut; `None` if all do.
+    fn cut_within(&mut self, bytes: usize) -> Option<usize> {
+        match self.cut_at {
+            Some(at) if at < self.spent + bytes as u64 => {
+                self.cut_at = None;
+                self.dead = true;
+                Some((at - self.spent) as usize)
+            }
+            _ => {
+                self.spent += bytes as u64;
+                None
+            }
+        }
+    }
+
+    fn note(&mut self, address: usize, bytes: usize, wanted: Option<&[u8]>, lasts_ns: u64) {
+        let begins_ns = self.elapsed_ns;
+        self.elapsed_ns += lasts_ns;
+        if self.record == Record::Nothing {
+            return;
+        }
+        let undo = (self.record == Record::Journal).then(|| Undo {
+            before: self.data[address..address + bytes].to_vec(),
+            programmed: (address / WORD..(address + bytes) / WORD)
+                .map(|word| self.is_programmed(word))
+                .collect(),
+            wanted: wanted.map(<[u8]>::to_vec).unwrap_or_default(),
+        });
+        self.operations.push(Operation {
+            address: address as u32,
+            bytes: bytes as u32,
+            erase: wanted.is_none(),
+            begins_ns,
+            lasts_ns,
+            undo,
+        });
+    }
+
+    fn write_now(&mut self, offset: u32, bytes: &[u8]) -> Result<(), NorError> {
+        if self.dead {
+            return Err(NorError::PowerLost);
+        }
+        let from = offset as usize;
+        if !from.is_multiple_of(WORD)
+            || !bytes.len().is_multiple_of(WORD)
+            || bytes.is_empty()
+            || !(bytes.as_ptr() as usize).is_multiple_of(4)
+        {
+            return Err(NorError::NotAligned);
+        }
+        if from + bytes.len() > self.data.len() {
+            return Err(NorError::OutOfBounds);
+        }
+        match self.worn_at(from) {
+            Some(Worn::Loud) => return Err(NorError::Worn(offset)),
+            Some(Worn::Silent) => return Ok(()),
+            None => {}
+        }
+        for word in from / WORD..(from + bytes.len()) / WORD {
+            if self.is_programmed(word) {
+                self.overwrites += 1;
+                if self.rule == WordRule::Once {
+                    return Err(NorError::NotErased((word * WORD) as u32));
+                }
+            }
+        }
+        let page = self.timing.page_bytes as usize;
+        let programs = ((from + bytes.len() - 1) / page - from / page + 1) as u64;
+        self.programs += programs;
+        self.note(
+            from,
+            bytes.len(),
+            Some(bytes),
+            programs * self.timing.program_ns,
+        );
+        match self.cut_within(bytes.len()) {
+            None => {
+                self.program(from, bytes);
+                Ok(())
+            }
+            Some(done) => {
+                self.program(from, &bytes[..done]);
+                self.tear_program(from, bytes, done);
+                Err(NorError::PowerLost)
+            }
+        }
+    }
+
+    fn erase_now(&mut self, from: u32, to: u32) -> Result<(), NorError> {
+        let (from, to) = (from as usize, to as usize);
+        if !from.is_multiple_of(SECTOR) || !to.is_multiple_of(SECTOR) {
+            return Err(NorError::NotAligned);
+        }
+        if from > to || to > self.data.len() {
+            return Err(NorError::OutOfBounds);
+        }
+        for sector in from / SECTOR..to / SECTOR {
+            if self.dead {
+                return Err(NorError::PowerLost);
+            }
+            let from = sector * SECTOR;
+            match self.worn_at(from) {
+                Some(Worn::Loud) => return Err(NorError::Worn(from as u32)),
+                Some(Worn::Silent) => continue,
+                None => {}
+            }
+            if let Some(bytes) = self.cut_in_erase.take() {
+                self.cut_after(u64::from(bytes));
+            }
+            self.note(from, SECTOR, None, self.timing.erase_ns);
+            if let Some(done) = self.cut_within(SECTOR) {
+                self.tear_erase(from, done);
+                return Err(NorError::PowerLost);
+            }
+            self.data[from..from + SECTOR].fill(0xFF);
+            let (first, last) = (from / WORD, (from + SECTOR) / WORD);
+            if first.is_multiple_of(64) && last.is_multiple_of(64) {
+                self.programmed[first / 64..last / 64].fill(0);
+            } else {
+                (first..last).for_each(|word| self.set_programmed(word, false));
+            }
+            self.erases[sector] += 1;
+            let range = from as u32..(from + SECTOR) as u32;
+            self.unstable.retain(|(at, _)| !range.contains(at));
+            self.unstable_sectors
+                .retain(|torn| *torn as usize != sector);
+        }
+        Ok(())
+    }
+}
+
+impl<const WORD: usize, const SECTOR: usize> ErrorType for Nor<WORD, SECTOR> {
+    type Error = NorError;
+}
+
+impl<const WORD: usize, const SECTOR: usize> ReadNorFlash for Nor<WORD, SECTOR> {
+    const READ_SIZE: usize = 1;
+
+    async fn read(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), NorError> {
+        if self.dead {
+            return Err(NorError::PowerLost);
+        }
+        let from = offset as usize;
+        let Some(found) = self.data.get(from..from + bytes.len()) else {
+            return Err(NorError::OutOfBounds);
+        };
+        bytes.copy_from_slice(found);
+        self.elapsed_ns += bytes.len() as u64 * self.timing.read_ns_per_byte;
+        Ok(())
+    }
+
+    fn capacity(&self) -> usize {
+        self.data.len()
+    }
+}
+
+impl<const WORD: usize, const SECTOR: usize> NorFlash for Nor<WORD, SECTOR> {
+    const WRITE_SIZE: usize = WORD;
+    const ERASE_SIZE: usize = SECTOR;
+
+    async fn erase(&mut self, from: u32, to: u32) -> Result<(), NorError> {
+        self.erase_now(from, to)
+    }
+
+    async fn write(&mut self, offset: u32, bytes: &[u8]) -> Result<(), NorError> {
+        self.write_now(offset, bytes)
+    }
+}
