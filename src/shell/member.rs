@@ -18,7 +18,7 @@ use crate::id::GroupId;
 use crate::node::{Event, Node};
 use crate::state::{Definition, StateVector, Status};
 use crate::time::{Duration, Instant};
-use crate::wire::{DATAGRAM_BYTES_MAX, Destination, Reject};
+use crate::wire::{DEFINITION_BYTES_MAX, Destination, Reject};
 
 /// The version of the records of the state vector on flash.
 const RECORD_FORMAT: u8 = 1;
@@ -29,7 +29,14 @@ const PREPARE_PERIOD: Duration = Duration::from_millis(30_000);
 /// How often counters are looked through.
 const REPORT_PERIOD: Duration = Duration::from_millis(1_000);
 
+/// Room for the longest datagram of a flock of 64: an Invitation to 63 coordinators (14 bytes of
+/// header, 9 of the awaited set, 9 of the group, 10 for each), or a Ready (43 bytes and its
+/// definition).
+pub const DATAGRAM_ROOM: usize = 704;
+
 const _: () = assert!(StateVector::<WORDS>::RECORD_BYTES_MAX <= ELECTION_BYTES_MAX);
+const _: () = assert!(14 + 9 + 9 + 63 * 10 <= DATAGRAM_ROOM);
+const _: () = assert!(43 + DEFINITION_BYTES_MAX <= DATAGRAM_ROOM);
 
 /// The multicast group of a node, or of all: see the module's text.
 #[must_use]
@@ -64,6 +71,8 @@ pub struct Member<'m, B, A, M: RawMutex, const IN: usize, const OUT: usize> {
 #[derive(Debug)]
 struct Memory {
     open_saves: heapless::Vec<(Ticket, Instant), OPEN_SAVES_MAX>,
+    /// A save for which there was no room in the queue.
+    waiting_save: Option<Ticket>,
     epoch_saved: Option<u32>,
     reorganized: Option<(GroupId, Definition)>,
     next_tick: Instant,
@@ -102,6 +111,7 @@ where
         let stagger = u64::from(self.node.config().id.get()) * 400_000;
         let mut memory = Memory {
             open_saves: heapless::Vec::new(),
+            waiting_save: None,
             epoch_saved: None,
             reorganized: None,
             next_tick: began,
@@ -117,7 +127,7 @@ where
         log::state(self.node.state_vector());
         // The core counts two on from the stored epoch; the cells have done so and saved already.
         self.step(&mut memory, Event::Boot { stored_epoch: epoch.checked_sub(2) }).await;
-        let mut room = [0; DATAGRAM_BYTES_MAX];
+        let mut room = [0; DATAGRAM_ROOM];
         loop {
             self.catch_up(&mut memory).await;
             let wake =
@@ -180,6 +190,9 @@ where
         let ticket = Ticket(answer.ticket);
         let open = memory.open_saves.iter().position(|(open, _)| *open == ticket);
         let began = open.map(|index| memory.open_saves.remove(index).1);
+        if let Some(waiting) = memory.waiting_save.take() {
+            self.ask_to_save(memory, waiting);
+        }
         match answer.result {
             Ok(()) => {
                 log::saved(answer.ticket, began.map_or(0, |began| now().since(began).0));
@@ -293,14 +306,16 @@ where
             path: Path::Answer,
             verify: true,
         };
-        if memory.open_saves.is_full() {
-            memory.open_saves.remove(0);
+        if memory.open_saves.iter().all(|(open, _)| *open != ticket) {
+            if memory.open_saves.is_full() {
+                memory.open_saves.remove(0);
+            }
+            let _ = memory.open_saves.push((ticket, now()));
         }
-        let _ = memory.open_saves.push((ticket, now()));
         if self.requests.try_send(request).is_err() {
-            // The flash is busy and more saves wait than a flock in order ever asks for.
-            log::fault(defmt::intern!("save-queue-full"));
-            self.fail(ResetCause::Request);
+            // The flash is busy. Only the newest save counts: whoever waited for an older one has
+            // gone on since.
+            memory.waiting_save = Some(ticket);
         }
     }
 

@@ -51,7 +51,7 @@ fn ticks() -> u64 {
         let elapsed = || PERIOD.wrapping_sub(SYST::get_current()) & (PERIOD - 1);
         let mut count = elapsed();
         let mut periods = PERIODS.load(Ordering::Relaxed);
-        if cortex_m::peripheral::SCB::is_systick_pending() {
+        if cortex_m::peripheral::SCB::is_pendst_pending() {
             // It wrapped after this critical section began; whether before or after the look at the
             // count is not known, so look again.
             count = elapsed();
