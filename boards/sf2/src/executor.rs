@@ -17,8 +17,7 @@ fn pend(_context: *mut ()) {
 
 /// Runs tasks for ever.
 pub fn run(init: impl FnOnce(Spawner)) -> ! {
-    let executor: &'static raw::Executor =
-        EXECUTOR.init(raw::Executor::new(core::ptr::null_mut()));
+    let executor: &'static raw::Executor = EXECUTOR.init(raw::Executor::new(core::ptr::null_mut()));
     init(executor.spawner());
     loop {
         // SAFETY: only called here, and never from inside itself.

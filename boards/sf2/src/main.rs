@@ -45,8 +45,7 @@ type Store = cells::Store<Flash, { SECTORS as usize }, 704>;
 /// Ts: both copies of the longest state vector, behind an erase that has just begun. The margin is
 /// for the tasks that run in between.
 const TS_MIN: Duration = {
-    let geometry =
-        Geometry { word_bytes: 4, sector_bytes: SECTOR_BYTES, sectors: SECTORS };
+    let geometry = Geometry { word_bytes: 4, sector_bytes: SECTOR_BYTES, sectors: SECTORS };
     let part = Part {
         program_us_max: (TIMES.program.as_micros() + TIMES.settle.as_micros()) as u32,
         program_page_bytes: 256,

@@ -1,0 +1,210 @@
+//! Plays a scenario on emulated boards and judges what happened.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use bellwether_scenario::{
+    Algorithm, NodeEvent, Observation, Run, Scenario, Status, Step, What, judge_trace,
+};
+
+use crate::checks;
+use crate::chronicle::Said;
+use crate::flash;
+use crate::flock::Flock;
+use crate::probe::Image;
+
+/// The least Tm and Tp at which a run on an ordinary host means something: see the README.
+pub const TM_MIN_US: u64 = 40_000;
+pub const TP_MIN_US: u64 = 40_000;
+
+/// The times of a run.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Times {
+    pub tm_ms: Option<u64>,
+    pub tp_ms: Option<u64>,
+    pub factor: Option<f64>,
+}
+
+/// The scenario with Tm and Tp as the command line has them, and the factor by which all of its
+/// times are stretched.
+pub fn choose_times(scenario: &Scenario, times: Times) -> (Scenario, f64) {
+    let mut chosen = scenario.clone();
+    chosen.tm_us = times.tm_ms.map_or(scenario.tm_us, |ms| ms * 1000);
+    chosen.tp_us = times.tp_ms.map_or(scenario.tp_us, |ms| ms * 1000);
+    chosen.t_us = chosen.t_us.map(|t| t.max(2 * chosen.tm_us + chosen.tp_us));
+    let needed = |least: u64, given: Option<u64>, us: u64| match given {
+        Some(_) => 1.0, // who names a value means it
+        None => least as f64 / us.max(1) as f64,
+    };
+    let factor = times.factor.unwrap_or_else(|| {
+        let tm = needed(TM_MIN_US, times.tm_ms, chosen.tm_us);
+        let tp = needed(TP_MIN_US, times.tp_ms, chosen.tp_us);
+        tm.max(tp).max(1.0)
+    });
+    (chosen, factor)
+}
+
+/// How a run went.
+#[derive(Debug)]
+pub struct Outcome {
+    pub run: Run,
+    pub events: Vec<NodeEvent>,
+    /// What did not hold.
+    pub failures: Vec<String>,
+    /// How late the host was at most.
+    pub host_late: Duration,
+    pub lines_lost: u64,
+    pub cpu: Duration,
+    pub lasted: Duration,
+    pub frames: u64,
+    pub interrupted: bool,
+}
+
+impl Outcome {
+    /// The host was so late that a failure proves nothing.
+    pub fn is_inconclusive(&self) -> bool {
+        !self.failures.is_empty() && self.host_late.as_micros() as u64 > self.run.tp_us / 2
+    }
+}
+
+/// All live nodes are Normal in one group; its coordinator.
+pub fn settled(seen: &Observation) -> Option<u8> {
+    let mut live = seen.nodes.iter().filter(|view| view.alive);
+    let first = live.next()?;
+    let one = |view: &bellwether_scenario::NodeView| {
+        let same = (view.coordinator, view.group, view.definition);
+        view.status == Status::Normal && same == (first.coordinator, first.group, first.definition)
+    };
+    (one(first) && first.group.is_some() && live.all(one)).then_some(first.coordinator).flatten()
+}
+
+/// Shows what happens as lines.
+#[derive(Debug)]
+pub struct Printer {
+    quiet: bool,
+    settled: Option<u8>,
+}
+
+impl Printer {
+    pub fn new(quiet: bool) -> Self {
+        Self { quiet, settled: None }
+    }
+
+    fn print(&self, at_us: u64, what: &str) {
+        if !self.quiet {
+            println!("{:>9.3}  {what}", at_us as f64 / 1e6);
+        }
+    }
+
+    fn said(&self, said: &Said) {
+        // Datagrams and everyday rejections would bury the rest; the trace has them.
+        let buried =
+            matches!(said.line.word.as_str(), "send" | "reject" | "save" | "margin" | "flash");
+        if !buried {
+            let (word, text) = (&said.line.word, said.line.text());
+            self.print(said.at_us, &format!("node {}  {word} {text}", said.node));
+        }
+    }
+
+    fn look(&mut self, at_us: u64, seen: &Observation) {
+        let now = settled(seen);
+        if now != self.settled {
+            self.settled = now;
+            if let Some(coordinator) = now {
+                self.print(at_us, &format!("settled under node {coordinator}"));
+            }
+        }
+    }
+}
+
+/// Plays the scenario, stretched by `factor`, in real time.
+pub fn play(
+    scenario: &Scenario,
+    factor: f64,
+    image: &Arc<Image>,
+    pcap: Option<&Path>,
+    stop: &AtomicBool,
+    printer: &mut Printer,
+) -> Result<Outcome, String> {
+    let stretched = scenario.stretched(factor);
+    let timing = flash::timing(&stretched)?;
+    let mut flock = Flock::prepare(&stretched, Arc::clone(image), pcap)?;
+    flock.begin();
+    for id in &stretched.boot {
+        flock.boot(*id)?;
+    }
+    let mut steps = stretched.timeline().into_iter().peekable();
+    let end = flock.zero + Duration::from_micros(stretched.duration_us);
+    loop {
+        let due = |step: &Step<'_>| flock.zero + Duration::from_micros(step.at_us());
+        let next = steps.peek().map_or(end, due).min(end);
+        let now = Instant::now();
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        if next <= now {
+            match steps.next() {
+                Some(Step::Act(timed)) => {
+                    printer.print(flock.now_us(), &format!("{:?}", timed.action));
+                    flock.act(&timed.action)?;
+                }
+                Some(Step::Judge(_)) => {} // from the whole trace, at the end
+                None => break,
+            }
+            continue;
+        }
+        if let Some(said) = flock.listen(next.min(now + Duration::from_millis(50))) {
+            printer.said(&said);
+            printer.look(said.at_us, flock.watch.seen());
+        }
+        flock.look_after()?;
+    }
+    // What happened before the end may be read a little after it.
+    let rest = Instant::now() + Duration::from_millis(60);
+    while let Some(said) = flock.listen(rest) {
+        printer.look(said.at_us, flock.watch.seen());
+    }
+    flock.look_after()?;
+    let run = Run {
+        algorithm: stretched.algorithm,
+        nodes: stretched.nodes,
+        tm_us: stretched.tm_us,
+        tp_us: stretched.tp_us,
+        factor,
+    };
+    let events = flock.chronicle.events();
+    let mut failures: Vec<String> =
+        judge_trace(scenario, &run, &events).iter().map(ToString::to_string).collect();
+    let broken = &flock.broken;
+    failures.extend(checks::violations(&stretched, &timing, &events, &flock.actions, broken));
+    Ok(Outcome {
+        run,
+        events,
+        failures,
+        host_late: flock.lateness.most().max(flock.switch.late()),
+        lines_lost: flock.chronicle.lines_lost,
+        cpu: flock.cpu(),
+        lasted: flock.zero.elapsed(),
+        frames: flock.switch.frames(),
+        interrupted: stop.load(Ordering::Relaxed),
+    })
+}
+
+/// When the flock was first settled, and how long each loss of it took to heal, from a trace.
+pub fn settle_times(nodes: u8, events: &[NodeEvent]) -> Vec<(u64, u8)> {
+    let mut watch =
+        bellwether_scenario::Watch::new(&Scenario::undisturbed(Algorithm::Bully, nodes, 0));
+    let mut times = Vec::new();
+    let mut last = None;
+    for event in events.iter().filter(|event| !matches!(event.what, What::Send { .. })) {
+        watch.note(event);
+        let now = settled(watch.seen());
+        if now != last {
+            last = now;
+            times.extend(now.map(|coordinator| (event.at_us, coordinator)));
+        }
+    }
+    times
+}
