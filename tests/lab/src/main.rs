@@ -90,6 +90,8 @@ const BAD_INPUT: u8 = 2;
 const INCONCLUSIVE: u8 = 3;
 /// How often an inconclusive run is tried in all.
 const TRIES: u32 = 3;
+/// One cause often has many consequences.
+const FAILURES_SHOWN: usize = 8;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -189,8 +191,11 @@ fn run(scenario: &Scenario, arguments: &Arguments, stop: &AtomicBool) -> u8 {
             println!("all expectations and assertions held");
             return 0;
         }
-        for failure in &outcome.failures {
+        for failure in outcome.failures.iter().take(FAILURES_SHOWN) {
             println!("{failure}");
+        }
+        if outcome.failures.len() > FAILURES_SHOWN {
+            println!("… and {} more", outcome.failures.len() - FAILURES_SHOWN);
         }
         if !outcome.is_inconclusive() {
             println!("replay: cargo lab {}", replay(arguments));

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::io::ErrorKind;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,12 +16,15 @@ use crate::machine::Files;
 use crate::pcap::Pcap;
 
 const FRAME_BYTES_MAX: usize = 2048;
+const RETRY: Duration = Duration::from_millis(1);
 
 struct Delayed {
     due: Instant,
     order: u64,
     to: usize,
     frame: Vec<u8>,
+    /// A board whose input is full is tried again until then.
+    give_up: Option<Instant>,
 }
 
 impl PartialEq for Delayed {
@@ -60,6 +64,8 @@ struct Shared {
     state: Mutex<State>,
     changed: Condvar,
     sockets: Vec<UnixDatagram>,
+    /// Sends without waiting: a paused board must not hold up the others.
+    out: UnixDatagram,
     nics: Vec<PathBuf>,
     stop: AtomicBool,
     frames: AtomicU64,
@@ -92,6 +98,8 @@ impl Switch {
             socket.set_read_timeout(timeout).map_err(|error| error.to_string())?;
             sockets.push(socket);
         }
+        let out = UnixDatagram::unbound().map_err(|error| error.to_string())?;
+        out.set_nonblocking(true).map_err(|error| error.to_string())?;
         let state = State {
             nodes,
             links: vec![LinkQuality::default(); nodes * nodes],
@@ -109,6 +117,7 @@ impl Switch {
             state: Mutex::new(state),
             changed: Condvar::new(),
             sockets,
+            out,
             nics: files.iter().map(Files::nic).collect(),
             stop: AtomicBool::new(false),
             frames: AtomicU64::new(0),
@@ -210,13 +219,28 @@ impl Shared {
         }
         self.changed.notify_one();
         for to in at_once {
-            self.deliver(to, frame);
+            self.deliver(to, frame, None);
         }
     }
 
-    fn deliver(&self, to: usize, frame: &[u8]) {
+    fn deliver(&self, to: usize, frame: &[u8], give_up: Option<Instant>) {
+        let Err(error) = self.out.send_to(frame, &self.nics[to]) else { return };
         // A board without power has no socket: the frame is gone, as on a real cable.
-        let _ = self.sockets[to].send_to(frame, &self.nics[to]);
+        if error.kind() != ErrorKind::WouldBlock {
+            return;
+        }
+        let now = Instant::now();
+        let mut state = lock(self);
+        let give_up = give_up.unwrap_or(now + state.tm);
+        if now >= give_up {
+            if state.powered[to] {
+                state.broken.push(now);
+            }
+            return;
+        }
+        state.hold_back(now + RETRY, to, frame, Some(give_up));
+        drop(state);
+        self.changed.notify_one();
     }
 
     fn deliver_delayed(&self) {
@@ -229,7 +253,7 @@ impl Shared {
                     drop(state);
                     let late = now.duration_since(due).as_micros() as u64;
                     self.late_us.fetch_max(late, Ordering::Relaxed);
-                    self.deliver(next.to, &next.frame);
+                    self.deliver(next.to, &next.frame, next.give_up);
                     state = lock(self);
                 }
                 due => {
@@ -282,12 +306,15 @@ impl State {
             if delay.is_zero() {
                 at_once.push(to);
             } else {
-                self.order += 1;
-                let frame = frame.to_vec();
-                let delayed = Delayed { due: now + delay, order: self.order, to, frame };
-                self.delayed.push(Reverse(delayed));
+                self.hold_back(now + delay, to, frame, None);
             }
         }
+    }
+
+    fn hold_back(&mut self, due: Instant, to: usize, frame: &[u8], give_up: Option<Instant>) {
+        self.order += 1;
+        let (order, frame) = (self.order, frame.to_vec());
+        self.delayed.push(Reverse(Delayed { due, order, to, frame, give_up }));
     }
 
     fn happens(&mut self, probability: f64) -> bool {
