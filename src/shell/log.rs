@@ -1,7 +1,8 @@
 //! The log is an interface: a host rebuilds every state vector from it.
 //!
 //! Every line is `SEQUENCE WORD key=value …`. The sequence number counts the lines of one boot from
-//! 0, so that a lost line is seen. `-` means none; sets are hexadecimal bit masks, bit 0 is node 1.
+//! 0, so that a lost line is seen. Node 0 means none (of `to`: all); sets are hexadecimal bit masks,
+//! bit 0 is node 1.
 //!
 //! | word | keys | when |
 //! |---|---|---|
@@ -10,7 +11,7 @@
 //! | `repair` | `region`, `verdict`, `records`, `cleared`, `behind`, `missing` | the cells were not in order |
 //! | `mute` | `reason` | the node may not speak |
 //! | `boot` | `id`, `epoch`, `cause`, `algorithm`, `tm_us`, `tp_us`, `ts_us`, `t_us` | the boot epoch is durable |
-//! | `state` | `status`, `coordinator`, `group`, `number`, `up`, `definition`, `halted`, `halted_number` | S(i) changed |
+//! | `state` | `status`, `coordinator`, `group`, `number`, `up`, `defined`, `definition`, `halted`, `halted_number` | S(i) changed |
 //! | `send` | `to`, `message`, `bytes` | a datagram was handed to the network |
 //! | `note` | `what`, `node`, `number` | suspicions, elections and other news of the core |
 //! | `reject` | `reason`, `count` | datagrams were dropped; the count of this boot |
@@ -31,7 +32,7 @@ use crate::cells::{Reason, RegionReport, Verdict};
 use crate::config::{Algorithm, Config};
 use crate::effects::{MuteReason, Note};
 use crate::id::{GroupId, NodeId, NodeSet};
-use crate::state::{StateVector, Status};
+use crate::state::{Definition, StateVector, Status};
 use crate::wire::{Destination, Kind, Reject};
 
 static SEQUENCE: AtomicU32 = AtomicU32::new(0);
@@ -138,31 +139,20 @@ pub fn boot(cause: ResetCause, epoch: u32, config: &Config<WORDS>) {
 pub fn state(state: &StateVector<WORDS>) {
     let (group, number) = group_of(state.group);
     let (halted, halted_number) = group_of(state.halted_by);
-    match &state.definition {
-        Some(definition) => defmt::info!(
-            "{=u32} state status={=istr} coordinator={=u8} group={=u8} number={=u64} up={=u64:x} definition={=u64:x} halted={=u8} halted_number={=u64}",
-            next(),
-            status_name(state.status),
-            id_of(state.coordinator),
-            group,
-            number,
-            mask(&state.up),
-            definition.digest(),
-            halted,
-            halted_number
-        ),
-        None => defmt::info!(
-            "{=u32} state status={=istr} coordinator={=u8} group={=u8} number={=u64} up={=u64:x} definition=- halted={=u8} halted_number={=u64}",
-            next(),
-            status_name(state.status),
-            id_of(state.coordinator),
-            group,
-            number,
-            mask(&state.up),
-            halted,
-            halted_number
-        ),
-    }
+    let digest = state.definition.as_ref().map(Definition::digest);
+    defmt::info!(
+        "{=u32} state status={=istr} coordinator={=u8} group={=u8} number={=u64} up={=u64:x} defined={=bool} definition={=u64:x} halted={=u8} halted_number={=u64}",
+        next(),
+        status_name(state.status),
+        id_of(state.coordinator),
+        group,
+        number,
+        mask(&state.up),
+        digest.is_some(),
+        digest.unwrap_or(0),
+        halted,
+        halted_number
+    );
 }
 
 pub fn send(to: Destination, kind: Kind, bytes: usize) {

@@ -116,11 +116,39 @@ fn record(scenario: &Scenario, id: u8) -> Result<Vec<u8>, String> {
 
 /// Writes the flash file of one node.
 pub fn prepare(path: &Path, scenario: &Scenario, id: u8) -> Result<(), String> {
+    write(path, &record(scenario, id)?, FORMAT, id)
+}
+
+/// What can be wrong with a flash file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flaw {
+    /// Never provisioned.
+    Blank,
+    /// Provisioned for a firmware that knows more.
+    NewerFormat,
+    /// A save takes longer than the configuration allows.
+    TsTooShort,
+}
+
+/// Writes a flash file of node 1 that its board must refuse.
+pub fn spoil(path: &Path, scenario: &Scenario, flaw: Flaw) -> Result<(), String> {
+    let mut record = record(scenario, 1)?;
+    match flaw {
+        Flaw::Blank => std::fs::write(path, vec![0xff; CAPACITY_BYTES])
+            .map_err(|error| format!("{}: {error}", path.display())),
+        Flaw::NewerFormat => write(path, &record, FORMAT + 1, 1),
+        Flaw::TsTooShort => {
+            record[20..24].copy_from_slice(&5_000u32.to_le_bytes());
+            write(path, &record, FORMAT, 1)
+        }
+    }
+}
+
+fn write(path: &Path, record: &[u8], format: u8, id: u8) -> Result<(), String> {
     let image = Image(vec![0xff; CAPACITY_BYTES]);
-    let record = record(scenario, id)?;
     let written = now(async {
         let (mut store, _) = Store::<_, 4, 704>::open(image, &LAYOUT).await?;
-        store.stage_chunk(0, FORMAT, &record).await?;
+        store.stage_chunk(0, format, record).await?;
         store.commit_configuration(1).await?;
         store.complete_provisioning(1, BootEpoch(0)).await?;
         Ok::<_, bellwether::cells::Error>(store.into_flash())

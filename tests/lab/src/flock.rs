@@ -1,6 +1,6 @@
 //! The boards of a run, their switch and their probes.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -91,6 +91,10 @@ impl Flock {
     pub fn begin(&mut self) {
         self.zero = Instant::now();
         self.chronicle = Chronicle::new(self.nodes(), self.zero);
+    }
+
+    pub fn flash_of(&self, id: u8) -> PathBuf {
+        self.files[usize::from(id) - 1].flash()
     }
 
     pub fn has_power(&self, id: u8) -> bool {

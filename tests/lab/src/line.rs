@@ -64,10 +64,8 @@ impl Line {
         };
         let owner = self.id("group")?;
         let mask = u64::from_str_radix(self.get("up")?, 16).ok()?;
-        let definition = match self.get("definition")? {
-            "-" => None,
-            hex => Some(u64::from_str_radix(hex, 16).ok()?),
-        };
+        let digest = u64::from_str_radix(self.get("definition")?, 16).ok()?;
+        let definition = (self.get("defined")? == "true").then_some(digest);
         Some(What::State {
             status,
             coordinator: Some(self.id("coordinator")?).filter(|id| *id != 0),
@@ -85,7 +83,7 @@ mod tests {
     #[test]
     fn a_state_line_is_a_state_vector() {
         let text = "17 state status=Normal coordinator=5 group=5 number=8589934593 up=1e \
-                    definition=cbf29ce484222325 halted=0 halted_number=0";
+                    defined=true definition=cbf29ce484222325 halted=0 halted_number=0";
         let line = Line::parse(text).unwrap();
         assert_eq!(line.sequence, 17);
         let what = What::State {

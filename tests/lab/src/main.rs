@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod budget;
 mod checks;
 mod chronicle;
 mod flash;
@@ -9,9 +10,11 @@ mod flock;
 mod host;
 mod line;
 mod machine;
+mod mute;
 mod pcap;
 mod play;
 mod probe;
+mod suite;
 mod switch;
 mod tools;
 
@@ -24,7 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bellwether_scenario::{Algorithm, Overrides, Scenario, TraceWriter};
-use clap::{Parser, ValueEnum};
+use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::play::{Outcome, Printer, Times};
 use crate::probe::Image;
@@ -35,6 +38,8 @@ use crate::probe::Image;
     about = "The real firmware on emulated boards, on a virtual Ethernet"
 )]
 struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// A scenario file to play and judge; without one the flock runs until it is stopped
     scenario: Option<PathBuf>,
     /// How many boards
@@ -70,6 +75,17 @@ struct Arguments {
     duration_ms: u64,
 }
 
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the system tests and print a closing line
+    Suite {
+        /// Only the tests whose name contains this
+        filter: Option<String>,
+    },
+    /// Print what the image takes of flash and memory, and check it
+    Size,
+}
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Election {
     Bully,
@@ -100,9 +116,10 @@ fn main() -> ExitCode {
     if let Err(error) = ctrlc::set_handler(move || stopped.store(true, Ordering::Relaxed)) {
         eprintln!("Ctrl-C cannot be caught: {error}");
     }
-    let code = match load(&arguments) {
-        Ok(scenario) => run(&scenario, &arguments, &stop),
-        Err(why) => {
+    let code = match (&arguments.command, load(&arguments)) {
+        (Some(command), Ok(_)) => tests(command, &stop),
+        (None, Ok(scenario)) => run(&scenario, &arguments, &stop),
+        (_, Err(why)) => {
             eprintln!("{why}");
             BAD_INPUT
         }
@@ -141,12 +158,35 @@ fn load(arguments: &Arguments) -> Result<Scenario, String> {
 fn times(arguments: &Arguments) -> Times {
     // Without a file nothing has to be stretched: Tm and Tp are the lab's own.
     let own = arguments.scenario.is_none() && arguments.factor.is_none();
-    let least = |us: u64| own.then_some(us / 1000);
+    let default = if own { Times::OWN } else { Times::default() };
     Times {
-        tm_ms: arguments.tm_ms.or(least(play::TM_MIN_US)),
-        tp_ms: arguments.tp_ms.or(least(play::TP_MIN_US)),
+        tm_ms: arguments.tm_ms.or(default.tm_ms),
+        tp_ms: arguments.tp_ms.or(default.tp_ms),
         factor: arguments.factor,
     }
+}
+
+fn tests(command: &Command, stop: &AtomicBool) -> u8 {
+    let tested = tools::ensure_qemu().and_then(|()| tools::build_firmware()).and_then(|path| {
+        if matches!(command, Command::Size) {
+            let sizes = budget::measure(&path)?;
+            println!(
+                "flash {} of {} bytes, static memory {} of {} bytes",
+                sizes.flash,
+                budget::FLASH_MAX,
+                sizes.memory,
+                budget::MEMORY_MAX
+            );
+            return Ok(0);
+        }
+        let Command::Suite { filter } = command else { return Ok(0) };
+        let image = Arc::new(Image::read(&path)?);
+        Ok(suite::run(&path, &image, filter.as_deref(), stop))
+    });
+    tested.unwrap_or_else(|why| {
+        eprintln!("{why}");
+        FAILED
+    })
 }
 
 fn run(scenario: &Scenario, arguments: &Arguments, stop: &AtomicBool) -> u8 {

@@ -27,6 +27,12 @@ pub struct Times {
     pub factor: Option<f64>,
 }
 
+impl Times {
+    /// The lab's own Tm and Tp; nothing is stretched.
+    pub const OWN: Self =
+        Self { tm_ms: Some(TM_MIN_US / 1000), tp_ms: Some(TP_MIN_US / 1000), factor: None };
+}
+
 /// The scenario with Tm and Tp as the command line has them, and the factor by which all of its
 /// times are stretched.
 pub fn choose_times(scenario: &Scenario, times: Times) -> (Scenario, f64) {

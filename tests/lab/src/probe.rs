@@ -15,7 +15,7 @@ use defmt_decoder::{DecodeError, Table};
 use object::{Object, ObjectSymbol};
 
 /// Between two looks at a node's log.
-const PERIOD: Duration = Duration::from_millis(8);
+const PERIOD: Duration = Duration::from_millis(20);
 /// The words of the first channel: name, buffer, size, write, read, flags.
 const CHANNEL: u64 = 24;
 

@@ -7,7 +7,7 @@ pub const QEMU: &str = "qemu-system-arm";
 const TARGET: &str = "thumbv7m-none-eabi";
 
 /// The root of the sources, known since the lab was built.
-fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
