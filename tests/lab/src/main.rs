@@ -5,6 +5,7 @@
 mod budget;
 mod checks;
 mod chronicle;
+mod display;
 mod flash;
 mod flock;
 mod host;
@@ -17,9 +18,10 @@ mod probe;
 mod suite;
 mod switch;
 mod tools;
+mod view;
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, IsTerminal, Write};
 use std::num::NonZeroU8;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -29,8 +31,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bellwether_scenario::{Algorithm, Overrides, Scenario, TraceWriter};
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::play::{Outcome, Printer, Times};
+use crate::display::{Display, Printer};
+use crate::play::{Outcome, Times};
 use crate::probe::Image;
+use crate::view::{Picture, View};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -58,6 +62,9 @@ struct Arguments {
     /// Print events as lines instead of the live view
     #[arg(long)]
     headless: bool,
+    /// Keep the live view as text in this file, also where there is no terminal
+    #[arg(long)]
+    screen: Option<PathBuf>,
     /// Print only the verdict
     #[arg(long)]
     quiet: bool,
@@ -210,9 +217,12 @@ fn run(scenario: &Scenario, arguments: &Arguments, stop: &AtomicBool) -> u8 {
         scenario.tp_us as f64 * factor / 1000.0,
     );
     for attempt in 1..=TRIES {
-        let mut printer = Printer::new(arguments.quiet);
+        let mut display = display(arguments, &scenario.stretched(factor));
         let pcap = arguments.pcap.as_deref();
-        let outcome = match play::play(&scenario, factor, &image, pcap, stop, &mut printer) {
+        let played = play::play(&scenario, factor, &image, pcap, stop, display.as_mut());
+        // Gives the terminal back before anything is printed.
+        drop(display);
+        let outcome = match played {
             Ok(outcome) => outcome,
             Err(why) => {
                 eprintln!("{why}");
@@ -247,6 +257,16 @@ fn run(scenario: &Scenario, arguments: &Arguments, stop: &AtomicBool) -> u8 {
         );
     }
     INCONCLUSIVE
+}
+
+fn display(arguments: &Arguments, scenario: &Scenario) -> Box<dyn Display> {
+    let live = !arguments.headless && !arguments.quiet && std::io::stdout().is_terminal();
+    if !live && arguments.screen.is_none() {
+        return Box::new(Printer::new(arguments.quiet));
+    }
+    let Scenario { nodes, algorithm, tm_us, tp_us, .. } = *scenario;
+    let picture = Picture::new(nodes, algorithm, tm_us, tp_us);
+    Box::new(View::start(picture, live, arguments.screen.clone()))
 }
 
 fn replay(arguments: &Arguments) -> String {

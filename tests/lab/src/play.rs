@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bellwether_scenario::{
-    Algorithm, NodeEvent, Observation, Run, Scenario, Status, Step, What, judge_trace,
+    Algorithm, NodeEvent, Run, Scenario, Step, What, judge_trace,
 };
 
 use crate::checks;
-use crate::chronicle::Said;
+use crate::display::{Display, Wish, settled};
 use crate::flash;
 use crate::flock::Flock;
 use crate::probe::Image;
@@ -75,56 +75,6 @@ impl Outcome {
     }
 }
 
-/// All live nodes are Normal in one group; its coordinator.
-pub fn settled(seen: &Observation) -> Option<u8> {
-    let mut live = seen.nodes.iter().filter(|view| view.alive);
-    let first = live.next()?;
-    let one = |view: &bellwether_scenario::NodeView| {
-        let same = (view.coordinator, view.group, view.definition);
-        view.status == Status::Normal && same == (first.coordinator, first.group, first.definition)
-    };
-    (one(first) && first.group.is_some() && live.all(one)).then_some(first.coordinator).flatten()
-}
-
-/// Shows what happens as lines.
-#[derive(Debug)]
-pub struct Printer {
-    quiet: bool,
-    settled: Option<u8>,
-}
-
-impl Printer {
-    pub fn new(quiet: bool) -> Self {
-        Self { quiet, settled: None }
-    }
-
-    fn print(&self, at_us: u64, what: &str) {
-        if !self.quiet {
-            println!("{:>9.3}  {what}", at_us as f64 / 1e6);
-        }
-    }
-
-    fn said(&self, said: &Said) {
-        // Datagrams and everyday rejections would bury the rest; the trace has them.
-        let buried =
-            matches!(said.line.word.as_str(), "send" | "reject" | "save" | "margin" | "flash");
-        if !buried {
-            let (word, text) = (&said.line.word, said.line.text());
-            self.print(said.at_us, &format!("node {}  {word} {text}", said.node));
-        }
-    }
-
-    fn look(&mut self, at_us: u64, seen: &Observation) {
-        let now = settled(seen);
-        if now != self.settled {
-            self.settled = now;
-            if let Some(coordinator) = now {
-                self.print(at_us, &format!("settled under node {coordinator}"));
-            }
-        }
-    }
-}
-
 /// Plays the scenario, stretched by `factor`, in real time.
 pub fn play(
     scenario: &Scenario,
@@ -132,7 +82,7 @@ pub fn play(
     image: &Arc<Image>,
     pcap: Option<&Path>,
     stop: &AtomicBool,
-    printer: &mut Printer,
+    display: &mut dyn Display,
 ) -> Result<Outcome, String> {
     let stretched = scenario.stretched(factor);
     let timing = flash::timing(&stretched)?;
@@ -153,7 +103,7 @@ pub fn play(
         if next <= now {
             match steps.next() {
                 Some(Step::Act(timed)) => {
-                    printer.print(flock.now_us(), &format!("{:?}", timed.action));
+                    display.acts(flock.now_us(), &timed.action);
                     flock.act(&timed.action)?;
                 }
                 Some(Step::Judge(_)) => {} // from the whole trace, at the end
@@ -162,16 +112,25 @@ pub fn play(
             continue;
         }
         if let Some(said) = flock.listen(next.min(now + Duration::from_millis(50))) {
-            printer.said(&said);
-            printer.look(said.at_us, flock.watch.seen());
+            display.said(&said);
+        }
+        for wish in display.look(&flock) {
+            match wish {
+                Wish::Quit => stop.store(true, Ordering::Relaxed),
+                Wish::Act(action) => {
+                    display.acts(flock.now_us(), &action);
+                    flock.act(&action)?;
+                }
+            }
         }
         flock.look_after()?;
     }
     // What happened before the end may be read a little after it.
     let rest = Instant::now() + Duration::from_millis(60);
     while let Some(said) = flock.listen(rest) {
-        printer.look(said.at_us, flock.watch.seen());
+        display.said(&said);
     }
+    display.look(&flock);
     flock.look_after()?;
     let run = Run {
         algorithm: stretched.algorithm,

@@ -9,7 +9,8 @@ use bellwether_scenario::{Action, Algorithm, Expectation, Scenario, TimedAction}
 
 use crate::budget;
 use crate::mute;
-use crate::play::{self, Printer, Times};
+use crate::display::Printer;
+use crate::play::{self, Times};
 use crate::probe::Image;
 use crate::tools;
 
