@@ -43,6 +43,12 @@ impl<const W: usize> Call<W> {
         Some(self.last_number)
     }
 
+    /// As after 2^32 calls.
+    #[cfg(test)]
+    pub(crate) fn use_up_numbers(&mut self) {
+        self.last_number = u32::MAX;
+    }
+
     /// Opens a round; the one before is closed. `None` when all numbers are used up.
     pub fn open(&mut self, awaited: NodeSet<W>) -> Option<u32> {
         let round = self.take_number()?;

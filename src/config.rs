@@ -182,6 +182,8 @@ pub enum ConfigError {
     TpZero,
     /// T is shorter than 2 Tm + Tp with drift and tick: a live node would look dead.
     TTooShort { t: Duration, least: Duration },
+    /// Ts is shorter than the longest save of the board's flash part.
+    TsTooShort { ts: Duration, least: Duration },
     /// P < T: a Check would overlap the one before.
     CheckTooShort { check: Duration, least: Duration },
     /// Q must outlast a period of Beats and the way of one.
@@ -207,6 +209,9 @@ impl core::fmt::Display for ConfigError {
                 f,
                 "T = {t} cannot hold: 2 Tm + Tp with clock drift and timer tick is {least}"
             ),
+            Self::TsTooShort { ts, least } => {
+                write!(f, "Ts = {ts} cannot hold: a save on this flash part may take {least}")
+            }
             Self::CheckTooShort { check, least } => {
                 write!(f, "P = {check} is shorter than T = {least}: Checks would overlap")
             }
@@ -301,6 +306,12 @@ impl<const W: usize> Config<W> {
         Ok(())
     }
 
+    /// Refuses a Ts below what the board's safe storage states for its flash part.
+    pub fn check_save_time(&self, least: Duration) -> Result<(), ConfigError> {
+        let ts = self.timing.ts;
+        if ts < least { Err(ConfigError::TsTooShort { ts, least }) } else { Ok(()) }
+    }
+
     #[must_use]
     pub fn members(&self) -> &NodeSet<W> {
         &self.members
@@ -383,6 +394,9 @@ mod tests {
         let spacing = refused(Timing { answer_spacing: ms(2), ..good });
         assert!(matches!(spacing, ConfigError::SpacingTooWide { .. }));
         assert!(matches!(refused(Timing { patience: 0, ..good }), ConfigError::ZeroSpan(_)));
+        assert_eq!(config(good).check_save_time(good.ts), Ok(()));
+        let slow = config(good).check_save_time(ms(1000));
+        assert!(matches!(slow, Err(ConfigError::TsTooShort { .. })));
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub enum MuteReason {
     EpochExhausted,
     /// The new epoch could not be made durable, or did not read back.
     EpochNotDurable,
+    /// The state vector could not be made durable.
+    StateNotDurable,
 }
 
 /// Something worth a log line that is no change of the state vector.

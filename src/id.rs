@@ -268,7 +268,8 @@ mod tests {
     fn ids_beyond_the_capacity_do_not_fit() {
         assert!(NodeSet::<1>::fits(id(64)));
         assert!(!NodeSet::<1>::fits(id(65)));
-        assert!(!NodeSet::<1>::EMPTY.set_byte(8, 1));
-        assert!(!NodeSet::<4>::EMPTY.set_byte(31, 0x80));
+        let (mut small, mut large) = (NodeSet::<1>::EMPTY, NodeSet::<4>::EMPTY);
+        assert!(!small.set_byte(8, 1));
+        assert!(!large.set_byte(31, 0x80));
     }
 }

@@ -1,8 +1,13 @@
 //! A node: `step(now, event) -> effects`, the way of a datagram through it, and its first moments.
 
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+
 use crate::bully::Bully;
 use crate::config::{Algorithm, Config, ConfigError, Durability};
-use crate::effects::{Effect, Effects, FailCause, MuteReason, Note, Ticket};
+use crate::effects::{Effect, Effects, FailCause, MuteReason, Ticket};
 use crate::id::GroupId;
 use crate::invitation::Invitation;
 use crate::state::StateVector;
@@ -26,6 +31,8 @@ pub enum Event<'a> {
     Tick,
     /// The state vector of `Effect::SaveState` is durable.
     Saved(Ticket),
+    /// It could not be made durable: the node can keep no promise any more and falls silent.
+    SaveFailed,
     /// The result of `Effect::Reorganize`.
     Reorganized { group: GroupId, definition: &'a [u8] },
 }
@@ -91,6 +98,12 @@ impl<const W: usize> Node<W> {
         if self.station.failed { None } else { self.station.timers.next() }
     }
 
+    /// Whether the node is silent for good: its safe storage has let it down.
+    #[must_use]
+    pub fn is_mute(&self) -> bool {
+        self.station.mute
+    }
+
     /// Handles one event to completion. The effects replace what `out` held; carry them out in
     /// order before the next step.
     pub fn step(&mut self, now: Instant, event: Event<'_>, out: &mut Effects<W>) {
@@ -149,6 +162,10 @@ impl<const W: usize> Node<W> {
                 Election::Bully(bully) => bully.saved(&mut turn, ticket),
                 Election::Invitation(invitation) => invitation.saved(&mut turn, ticket),
             },
+            Event::SaveFailed => {
+                turn.mute(MuteReason::StateNotDurable);
+                self.life = Life::Down;
+            }
             Event::Reorganized { group, definition } => match &mut self.election {
                 Election::Bully(bully) => bully.reorganized(&mut turn, group, definition),
                 Election::Invitation(invitation) => {
@@ -177,13 +194,13 @@ fn boot<const W: usize>(turn: &mut Turn<'_, W>, stored_epoch: Option<u32>) -> Li
             None => MuteReason::EpochExhausted,
         },
     };
-    turn.note(Note::Mute(reason));
+    turn.mute(reason);
     Life::Down
 }
 
 fn epoch_saved<const W: usize>(turn: &mut Turn<'_, W>, epoch: u32, read_back: Option<u32>) -> Life {
     if read_back != Some(epoch) {
-        turn.note(Note::Mute(MuteReason::EpochNotDurable));
+        turn.mute(MuteReason::EpochNotDurable);
         return Life::Down;
     }
     turn.node.boot = epoch;

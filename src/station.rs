@@ -5,7 +5,7 @@
 
 use crate::call::Call;
 use crate::config::{Config, Durability};
-use crate::effects::{Effect, Effects, FailCause, Note, Ticket};
+use crate::effects::{Effect, Effects, FailCause, MuteReason, Note, Ticket};
 use crate::id::{GroupId, NodeId, NodeSet, PerNode};
 use crate::state::{Definition, StateVector, Status};
 use crate::time::{Duration, Instant};
@@ -89,6 +89,7 @@ pub struct Station<const W: usize> {
     pub seen: NodeSet<W>,
     pub last_progress: Instant,
     pub failed: bool,
+    pub mute: bool,
     application_runs: bool,
     group_seq: u32,
     last_ticket: u32,
@@ -109,12 +110,19 @@ impl<const W: usize> Station<W> {
             seen: NodeSet::EMPTY,
             last_progress: Instant(0),
             failed: false,
+            mute: false,
             application_runs: false,
             group_seq: 0,
             last_ticket: 0,
             peers: PerNode::all(nobody),
             delayed: heapless::Vec::new(),
         }
+    }
+
+    /// As after 2^32 groups.
+    #[cfg(test)]
+    pub(crate) fn use_up_group_numbers(&mut self) {
+        self.group_seq = u32::MAX;
     }
 
     pub fn is_coordinator(&self) -> bool {
@@ -382,6 +390,15 @@ impl<const W: usize> Turn<'_, W> {
     pub fn start_application(&mut self) {
         self.node.application_runs = true;
         self.out.push(Effect::StartApplication);
+    }
+
+    /// Falls silent for good (D3): no timer is left, and no datagram will be handled.
+    pub fn mute(&mut self, reason: MuteReason) {
+        self.stop_application();
+        self.node.mute = true;
+        self.node.state.status = Status::Down;
+        self.node.timers = TimerTable::default();
+        self.note(Note::Mute(reason));
     }
 
     pub fn fail(&mut self, cause: FailCause) {

@@ -60,8 +60,8 @@ impl<const W: usize> Bully<W> {
         self.arm_halt_repeat(turn);
     }
 
-    /// Two repeats that may still halt, as far as T leaves room for them, then one for the
-    /// acknowledgements alone.
+    /// Three repeats that may still halt, as far as T leaves room for them (whoever hears none of
+    /// them costs another election), then one for the acknowledgements alone.
     fn arm_halt_repeat(&mut self, turn: &mut Turn<'_, W>) {
         let timing = &turn.node.config.timing;
         let window = timing.halt_window();
@@ -69,9 +69,9 @@ impl<const W: usize> Bully<W> {
         let last = timing.t.fraction(5, 8);
         let roomy = window >= timing.t.fraction(1, 16);
         let moments = if roomy {
-            [window.fraction(1, 2), window, last.max(window)]
+            [window.fraction(1, 3), window.fraction(2, 3), window, last.max(window)]
         } else {
-            [timing.t.fraction(1, 2); 3]
+            [timing.t.fraction(1, 2); 4]
         };
         match moments.into_iter().find(|moment| *moment > elapsed) {
             Some(moment) => turn.node.timers.set(Timer::Repeat, self.round_began + moment),
@@ -241,8 +241,9 @@ impl<const W: usize> Bully<W> {
         let period = turn.node.config.timing.repeat;
         match self.phase {
             Phase::Halting => self.arm_halt_repeat(turn),
-            Phase::Ask | Phase::Probe => turn.arm_repeat(period.fraction(1, 2)),
-            _ => turn.arm_repeat(period),
+            Phase::Check => turn.arm_repeat(period),
+            // Once something is lost, more is likely to be.
+            _ => turn.arm_repeat(period.fraction(1, 2)),
         }
     }
 

@@ -15,6 +15,8 @@
 
 mod election;
 mod monitor;
+#[cfg(test)]
+mod tests;
 
 use crate::budget::Budget;
 use crate::effects::{Note, Ticket};

@@ -6,6 +6,7 @@
 
 use embedded_storage_async::nor_flash::NorFlash;
 
+use super::erasing::Pending;
 use super::error::{Error, Reason, Which};
 use super::plan::{Kind, Plan};
 use super::record::KEYS;
@@ -13,22 +14,22 @@ use super::region::Sizes;
 use super::report::{Provisioning, Report};
 use super::store::{Layout, Store};
 
-/// A region that asks for more than this between two boots is beyond repair.
-const REBUILDS_MAX: u32 = 8;
-
 /// What the walk over one region found.
 #[derive(Debug, Clone, Copy)]
-struct Found {
-    plan: Plan,
-    cursor: u32,
-    records: u32,
-    blank: bool,
+pub(super) struct Found<const PAGES: usize> {
+    pub kinds: [Kind; PAGES],
+    pub plan: Plan,
+    pub cursor: u32,
+    pub records: u32,
+    pub blank: bool,
     /// The newest generation of each key here; zero where there is none.
-    generation: [u32; KEYS],
+    pub generation: [u32; KEYS],
 }
 
-impl Found {
-    const NOTHING: Found = Found {
+impl<const PAGES: usize> Found<PAGES> {
+    /// An empty region.
+    pub const NOTHING: Self = Self {
+        kinds: [Kind::Blank; PAGES],
         plan: Plan::EMPTY,
         cursor: 0,
         records: 0,
@@ -77,20 +78,15 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         let mut found = [Found::NOTHING; 2];
         for which in self.in_use() {
             let seen = self.examine(*which).await;
-            self.generation = seen
-                .generation
-                .iter()
-                .fold(self.generation, |newest, seen| newest.max(*seen));
+            self.generation =
+                seen.generation.iter().fold(self.generation, |newest, seen| newest.max(*seen));
             if let Some(slot) = found.get_mut(which.index()) {
                 *slot = seen;
             }
         }
         // A torn record may read as good at a later boot: its generation is never used again.
         self.generation = self.generation.saturating_add(2);
-        let mut report = Report {
-            provisioning: Provisioning::Blank,
-            regions: Default::default(),
-        };
+        let mut report = Report { provisioning: Provisioning::Blank, regions: Default::default() };
         for (region, seen) in report.regions.iter_mut().zip(&found) {
             region.records = seen.records;
         }
@@ -107,6 +103,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             return report;
         }
         self.load_active().await;
+        let pending = self.heed_pending_erase(&mut found).await;
         for which in self.order_of_repair(&found) {
             if let Err(error) = self.put_in_order(which, &mut found, &mut report).await {
                 let error = error.within(which);
@@ -115,13 +112,43 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
                 }
             }
         }
+        if let Some(erase) = pending
+            && self.in_use().iter().all(|which| !self.region(*which).suspect)
+        {
+            // It was done again. If this note fails, the next boot does it once more.
+            let _ = self.note(&Which::BOTH, erase, false).await;
+        }
         self.load_elections().await;
         report.provisioning = self.provisioning().await;
         report
     }
 
+    /// Changes the plan of a region whose erase was cut.
+    pub(super) async fn heed_pending_erase(
+        &mut self,
+        found: &mut [Found<PAGES>; 2],
+    ) -> Option<Pending> {
+        let pending = self.pending_erase().await?;
+        let (which, sector) = match pending {
+            Pending::Sector(which, sector) => (which, Some(sector)),
+            Pending::Region(which) => (which, None),
+        };
+        let seen = found.get_mut(which.index())?;
+        match sector {
+            Some(sector) => {
+                *seen.kinds.get_mut(usize::from(sector))? = Kind::Torn;
+                if !seen.plan.rebuild {
+                    seen.plan = Plan::find(self.region(which).kinds(&seen.kinds));
+                }
+                seen.plan.erase |= 1 << sector;
+            }
+            None => seen.plan = Plan::erase_all(self.region(which).kinds(&seen.kinds)),
+        }
+        Some(pending)
+    }
+
     /// Reads one region without changing it. Its part of the index is filled.
-    async fn examine(&mut self, which: Which) -> Found {
+    pub(super) async fn examine(&mut self, which: Which) -> Found<PAGES> {
         let sizes = Sizes::of::<F>();
         let by_generation = self.generation_counts();
         let (region, flash, buffer) = self.parts(which);
@@ -129,6 +156,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         let all_kinds = region.survey(flash, buffer).await;
         let kinds = region.kinds(&all_kinds);
         let mut seen = Found {
+            kinds: all_kinds,
             plan: Plan::find(kinds),
             blank: kinds.iter().all(|kind| *kind == Kind::Blank),
             ..Found::NOTHING
@@ -153,8 +181,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
                 if header.generation >= seen.of(header.key) || !by_generation {
                     seen.set(header.key, header.generation);
                     self.index.set(which, header.key, address);
-                    self.index
-                        .set_length(header.key, header.padded(sizes.word as usize));
+                    self.index.set_length(header.key, header.padded(sizes.word as usize));
                 }
             }
             if seen.plan.head == Some(page) && !seen.plan.mark_head {
@@ -169,7 +196,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     }
 
     /// The region that can be put in order without losing anything comes first.
-    fn order_of_repair(&self, found: &[Found; 2]) -> [Which; 2] {
+    fn order_of_repair(&self, found: &[Found<PAGES>; 2]) -> [Which; 2] {
         let [a, b] = found;
         let a_is_risky = self.would_lose(Which::A, found);
         let b_is_easier = b.plan.is_sound() && !a.plan.is_sound();
@@ -181,7 +208,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     }
 
     /// Whether the erases that a region needs would destroy the only newest copy of a cell.
-    fn would_lose(&self, which: Which, found: &[Found; 2]) -> bool {
+    fn would_lose(&self, which: Which, found: &[Found<PAGES>; 2]) -> bool {
         let sizes = Sizes::of::<F>();
         let [a, b] = found;
         let (here, there) = match which {
@@ -200,10 +227,10 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     }
 
     /// Does what the plan of a region asks for, then copies what the other region has newer.
-    async fn put_in_order(
+    pub(super) async fn put_in_order(
         &mut self,
         which: Which,
-        found: &mut [Found; 2],
+        found: &mut [Found<PAGES>; 2],
         report: &mut Report,
     ) -> Result<(), Error> {
         if !self.in_use().contains(&which) {
@@ -247,7 +274,11 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     }
 
     /// Erases what the plan says, marks the head, and takes the region into use.
-    async fn apply(&mut self, which: Which, here: &mut Found) -> Result<u8, Error> {
+    pub(super) async fn apply(
+        &mut self,
+        which: Which,
+        here: &mut Found<PAGES>,
+    ) -> Result<u8, Error> {
         let sizes = Sizes::of::<F>();
         let plan = here.plan;
         let mut cleared = 0;
@@ -272,20 +303,27 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         if plan.rebuild {
             self.counters.rebuilds = self.counters.rebuilds.saturating_add(1);
         }
-        let (region, flash, _) = self.parts(which);
-        if let (Some(head), true) = (plan.head, plan.mark_head) {
+        let (region, flash, buffer) = self.parts(which);
+        if let (Some(head), true) = (plan.head, plan.mark_head)
+            && region.mark_head(flash, head).await.is_err()
+        {
+            // The marker was torn before, and reads as erased now: erase the empty sector.
+            region.erase(flash, head, buffer).await?;
             region.mark_head(flash, head).await?;
         }
         region.adopt(sizes, &plan, here.cursor);
+        if plan.rebuild {
+            region.refused = None;
+        }
         Ok(cleared)
     }
 
     /// Copies every cell that the other region has newer.
-    async fn catch_up(
+    pub(super) async fn catch_up(
         &mut self,
         which: Which,
-        here: &mut Found,
-        there: &Found,
+        here: &mut Found<PAGES>,
+        there: &Found<PAGES>,
     ) -> Result<(), Error> {
         for key in 0..KEYS as u8 {
             if self.active.needs(key)
@@ -308,110 +346,6 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     }
 
     fn copies_differ(&self, here: u32, there: u32) -> bool {
-        if self.generation_counts() {
-            here < there
-        } else {
-            here == 0 && there != 0
-        }
-    }
-
-    /// Whether the other region has a good copy, at least as new, of every cell of this one.
-    async fn can_replace(&mut self, which: Which) -> bool {
-        let other = which.other();
-        if !self.in_use().contains(&other) {
-            return false;
-        }
-        for key in 0..KEYS as u8 {
-            if !self.is_live(key) {
-                continue;
-            }
-            let here = match self.read_copy(which, key).await {
-                Some(header) => header.generation,
-                None => 0,
-            };
-            match self.read_copy(other, key).await {
-                Some(there) if there.generation >= here => {}
-                _ => return false,
-            }
-        }
-        true
-    }
-
-    /// Copies a region anew whose sector refused a program: a word that a cut has torn can read as
-    /// erased and still not take a program. The sector in question is erased first; if it is
-    /// worn, nothing else is touched.
-    pub(super) async fn renew(&mut self, which: Which) -> Result<(), Error> {
-        if let Some(page) = self.region(which).refused {
-            if self.counters.rebuilds >= REBUILDS_MAX || !self.can_replace(which).await {
-                let sector = self.region(which).page_start(Sizes::of::<F>(), page);
-                return Err(Error::at(sector, Reason::ProgramFailed).within(which));
-            }
-            let (region, flash, buffer) = self.parts(which);
-            region.erase(flash, page, buffer).await?;
-            self.rebuild(which).await?;
-            self.parts(which).0.refused = None;
-        }
-        Ok(())
-    }
-
-    /// Erases a region and copies the other one.
-    pub(super) async fn rebuild(&mut self, which: Which) -> Result<(), Error> {
-        if !self.can_replace(which).await {
-            return Err(Error::new(Reason::Full).within(which));
-        }
-        let (region, flash, buffer) = self.parts(which);
-        let kinds = region.survey(flash, buffer).await;
-        let mut here = Found {
-            plan: Plan::rebuild(region.kinds(&kinds)),
-            ..Found::NOTHING
-        };
-        self.apply(which, &mut here).await?;
-        let there = Found {
-            generation: [u32::MAX; KEYS],
-            ..Found::NOTHING
-        };
-        self.catch_up(which, &mut here, &there)
-            .await
-            .map_err(|error| error.within(which))
-    }
-
-    /// Surveys a region after an operation that did not end, and puts it in order.
-    pub(super) async fn restore(&mut self, which: Which) -> Result<(), Error> {
-        let other = which.other();
-        let mut found = [Found::NOTHING; 2];
-        for region in [which, other] {
-            for key in 0..KEYS as u8 {
-                self.index.set(region, key, 0);
-            }
-            let seen = self.examine(region).await;
-            if let Some(slot) = found.get_mut(region.index()) {
-                *slot = seen;
-            }
-        }
-        let mut report = Report {
-            provisioning: Provisioning::Partial,
-            regions: Default::default(),
-        };
-        self.put_in_order(which, &mut found, &mut report)
-            .await
-            .map_err(|error| error.within(which))?;
-        self.renew(which).await
-    }
-
-    /// Erases whatever is not blank in a region, and forgets its cells.
-    pub(super) async fn clear(&mut self, which: Which) -> Result<(), Error> {
-        let (region, flash, buffer) = self.parts(which);
-        let kinds = region.survey(flash, buffer).await;
-        let mut nothing = Found {
-            plan: Plan::rebuild(region.kinds(&kinds)),
-            ..Found::NOTHING
-        };
-        for key in 0..KEYS as u8 {
-            self.index.set(which, key, 0);
-        }
-        self.elections = 0;
-        self.load_active().await;
-        self.apply(which, &mut nothing).await?;
-        Ok(())
+        if self.generation_counts() { here < there } else { here == 0 && there != 0 }
     }
 }

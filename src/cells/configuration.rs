@@ -46,11 +46,9 @@ impl ConfigurationHead {
 
     fn decode(bytes: &[u8]) -> Option<Self> {
         match *bytes {
-            [bank @ 0..=1, chunks @ 0..=CHUNKS_MAX, _, _, r0, r1, r2, r3] => Some(Self {
-                revision: u32::from_le_bytes([r0, r1, r2, r3]),
-                chunks,
-                bank,
-            }),
+            [bank @ 0..=1, chunks @ 0..=CHUNKS_MAX, _, _, r0, r1, r2, r3] => {
+                Some(Self { revision: u32::from_le_bytes([r0, r1, r2, r3]), chunks, bank })
+            }
             _ => None,
         }
     }
@@ -64,14 +62,11 @@ pub(super) struct Active {
 }
 
 impl Active {
-    pub const NONE: Active = Active {
-        head: None,
-        staging: false,
-    };
+    pub const NONE: Active = Active { head: None, staging: false };
 
     /// Whether a cell is part of the state. Chunks of another bank than the head's are not.
     pub fn needs(&self, key: u8) -> bool {
-        let Some(chunk) = key.checked_sub(keys::CHUNKS) else {
+        let Some(chunk) = key.checked_sub(keys::CHUNKS).filter(|_| key < keys::ERASING) else {
             return true;
         };
         self.staging
@@ -85,8 +80,7 @@ impl Active {
     }
 
     fn next_revision(&self) -> Option<u32> {
-        self.head
-            .map_or(Some(1), |head| head.revision.checked_add(1))
+        self.head.map_or(Some(1), |head| head.revision.checked_add(1))
     }
 }
 
@@ -122,10 +116,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         if chunk >= CHUNKS_MAX || bytes.len() > CHUNK_BYTES_MAX {
             return Err(Error::new(Reason::TooLong));
         }
-        let revision = self
-            .active
-            .next_revision()
-            .ok_or(Error::new(Reason::Exhausted))?;
+        let revision = self.active.next_revision().ok_or(Error::new(Reason::Exhausted))?;
         let key = chunk_key(self.active.staging_bank(), chunk);
         self.active.staging = true;
         let parts = [&revision.to_le_bytes(), bytes];
@@ -137,10 +128,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     /// Cancel safety: not cancel safe, like [`Store::save`].
     pub async fn commit_configuration(&mut self, chunks: u8) -> Result<(), Error> {
         let head = ConfigurationHead {
-            revision: self
-                .active
-                .next_revision()
-                .ok_or(Error::new(Reason::Exhausted))?,
+            revision: self.active.next_revision().ok_or(Error::new(Reason::Exhausted))?,
             chunks,
             bank: self.active.staging_bank(),
         };
@@ -151,12 +139,8 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             self.load_chunk(head, chunk).await?;
         }
         let key = keys::CONFIGURATION;
-        self.save(key, HEAD_FORMAT, &head.encode(), Path::Idle, true)
-            .await?;
-        self.active = Active {
-            head: Some(head),
-            staging: false,
-        };
+        self.save(key, HEAD_FORMAT, &head.encode(), Path::Idle, true).await?;
+        self.active = Active { head: Some(head), staging: false };
         Ok(())
     }
 
@@ -178,16 +162,11 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         let key = chunk_key(head.bank, chunk);
         let unreadable = Error::new(Reason::Unreadable { key });
         let loaded = self.load(key).await?.ok_or(unreadable)?;
-        let (revision, value) = loaded
-            .value
-            .split_first_chunk::<REVISION_BYTES>()
-            .ok_or(unreadable)?;
+        let (revision, value) =
+            loaded.value.split_first_chunk::<REVISION_BYTES>().ok_or(unreadable)?;
         if u32::from_le_bytes(*revision) != head.revision {
             return Err(unreadable);
         }
-        Ok(Loaded {
-            format: loaded.format,
-            value,
-        })
+        Ok(Loaded { format: loaded.format, value })
     }
 }

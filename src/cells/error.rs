@@ -100,19 +100,11 @@ pub struct Error {
 
 impl Error {
     pub(super) const fn new(reason: Reason) -> Self {
-        Self {
-            region: None,
-            sector: None,
-            reason,
-        }
+        Self { region: None, sector: None, reason }
     }
 
     pub(super) const fn at(sector: u32, reason: Reason) -> Self {
-        Self {
-            region: None,
-            sector: Some(sector),
-            reason,
-        }
+        Self { region: None, sector: Some(sector), reason }
     }
 
     pub(super) const fn within(mut self, which: Which) -> Self {
@@ -130,10 +122,9 @@ impl fmt::Display for Error {
             Reason::Full => f.write_str("no room beside the values that must be kept")?,
             Reason::NotPrepared => f.write_str("the save would have to wait for an erase")?,
             Reason::TooLong => f.write_str("the value is longer than a record can be")?,
-            Reason::NewerFormat { stored, known } => write!(
-                f,
-                "format {stored} on flash is newer than format {known} of this firmware"
-            )?,
+            Reason::NewerFormat { stored, known } => {
+                write!(f, "format {stored} on flash is newer than format {known} of this firmware")?
+            }
             Reason::Unreadable { key } => write!(f, "no good copy of cell {key} is left")?,
             Reason::Unprovisioned => f.write_str("the node is not provisioned")?,
             Reason::Exhausted => f.write_str("a counter reached its end")?,

@@ -18,16 +18,8 @@ const UNREADABLE: u8 = 0x55;
 
 /// The word of a store on this flash: the widest of four bytes, the write and the read size.
 pub(super) const fn word_bytes<F: NorFlash>() -> usize {
-    let wide = if F::WRITE_SIZE > F::READ_SIZE {
-        F::WRITE_SIZE
-    } else {
-        F::READ_SIZE
-    };
-    if wide > WORD_BYTES_MIN {
-        wide
-    } else {
-        WORD_BYTES_MIN
-    }
+    let wide = if F::WRITE_SIZE > F::READ_SIZE { F::WRITE_SIZE } else { F::READ_SIZE };
+    if wide > WORD_BYTES_MIN { wide } else { WORD_BYTES_MIN }
 }
 
 /// A refused or failed operation, as told to the map.
@@ -60,14 +52,7 @@ pub(super) struct Guard<'a, F> {
 
 impl<'a, F: NorFlash> Guard<'a, F> {
     pub fn new(flash: &'a mut F, start: u32, open: u32) -> Self {
-        Self {
-            flash,
-            start,
-            open,
-            last_write: 0,
-            failed_at: start,
-            unreadable: 0,
-        }
+        Self { flash, start, open, last_write: 0, failed_at: start, unreadable: 0 }
     }
 
     pub fn flash(&mut self) -> &mut F {

@@ -36,7 +36,9 @@
 //! The generation is one counter for the whole store. It grows with every save, and by two with
 //! every boot, so that a torn record that happens to read as good at a later boot can never share
 //! its generation with another one. The newest good record of a key, whichever region holds it and
-//! wherever it lies, is the value.
+//! wherever it lies, is the value. What was acknowledged is newer than any torn record; a value
+//! whose save was cut may come and go between boots until its cell is saved or pinned
+//! ([`Store::pin`]).
 //!
 //! # Who may erase
 //!
@@ -51,16 +53,20 @@
 //! - Nothing here allocates, reads a clock, or knows an executor.
 //! - Between two calls every region has at least one open sector after its head, and either two of
 //!   them or room in the head for what the oldest sector still holds: space can always be made.
+//! - While a sector is being erased, a note in both regions says so; see `erasing`.
 //! - A sector is erased only when every record that it holds has a good newer or equal copy
 //!   elsewhere.
 
 mod boot;
 mod configuration;
+mod erasing;
 mod error;
 mod guard;
+mod index;
 mod part;
 mod plan;
 mod prepare;
+mod rebuild;
 mod record;
 mod region;
 mod report;

@@ -1,6 +1,7 @@
 //! Arithmetic about a flash part: how long a save takes at worst, how many fit between two idle
 //! moments, and how long the part lives.
 
+use super::erasing::NOTE_VALUE_BYTES;
 use super::record::padded_bytes;
 use super::region::Sizes;
 
@@ -35,11 +36,7 @@ pub struct Part {
 impl Geometry {
     const fn sizes(&self) -> Sizes {
         Sizes {
-            word: if self.word_bytes < 4 {
-                4
-            } else {
-                self.word_bytes
-            },
+            word: if self.word_bytes < 4 { 4 } else { self.word_bytes },
             sector: self.sector_bytes,
         }
     }
@@ -79,11 +76,9 @@ impl Geometry {
         let item = self.item_bytes(value_bytes);
         let per_sector = payload / item;
         // The last open sector but one must still take what the oldest sector holds.
-        let reserve = if live_bytes < payload {
-            live_bytes
-        } else {
-            payload
-        } + item;
+        let reserve = if live_bytes < payload { live_bytes } else { payload }
+            + item
+            + 4 * self.item_bytes(NOTE_VALUE_BYTES);
         let whole = spare_sectors.saturating_sub(2) * per_sector;
         whole + payload.saturating_sub(reserve) / item
     }
@@ -120,16 +115,8 @@ impl Part {
         let fresh = sizes.word + sizes.item_overhead() + record;
         let switching = 2 + 1 + fresh.div_ceil(self.program_page_bytes);
         let header_split = 2 + record.div_ceil(self.program_page_bytes);
-        let worst = if within > switching {
-            within
-        } else {
-            switching
-        };
-        if worst > header_split {
-            worst
-        } else {
-            header_split
-        }
+        let worst = if within > switching { within } else { switching };
+        if worst > header_split { worst } else { header_split }
     }
 
     const fn copy_us(&self, geometry: &Geometry, value_bytes: u32, verify: bool) -> u32 {
@@ -139,13 +126,14 @@ impl Part {
     }
 
     /// What a running step of idle work can make a save wait: an erase (or its suspension) with
-    /// the check that the sector is blank, or one record on its way to another sector.
+    /// its notes and the check that the sector is blank, or one record on its way to another sector.
     #[must_use]
     pub const fn wait_us_max(&self, geometry: &Geometry, largest_value_bytes: u32) -> u32 {
         let blank = geometry.sector_bytes / 1024 * self.read_us_per_kib;
+        let notes = 4 * self.copy_us(geometry, NOTE_VALUE_BYTES, true);
         let erase = match self.suspend_us_max {
-            Some(suspend) => suspend + blank,
-            None => self.erase_us_max + blank,
+            Some(suspend) => suspend + blank + notes,
+            None => self.erase_us_max + blank + notes,
         };
         let read = geometry.item_bytes(largest_value_bytes) * self.read_us_per_kib / 1024 + 1;
         let moved = read + self.copy_us(geometry, largest_value_bytes, true);
@@ -202,7 +190,9 @@ impl Lifetime {
         let per_sector = f64::from(geometry.items_per_sector(wear.election_bytes).max(1));
         let used = per_sector * election;
         let cold_per_sector = f64::from(wear.cold_bytes) / f64::from(geometry.sectors.max(1));
-        let gain = (used - cold_per_sector).max(1.0);
+        // Each erase of either region leaves two notes in both.
+        let notes = 4.0 * f64::from(geometry.item_bytes(NOTE_VALUE_BYTES));
+        let gain = (used - cold_per_sector - notes).max(1.0);
         let erases_per_election = 2.0 * election / gain;
         let bytes_per_day = wear.elections_per_day * election + wear.boots_per_day * boot;
         let sector_erases_per_year =
@@ -210,11 +200,7 @@ impl Lifetime {
         let room = f64::from(geometry.sector_bytes) - f64::from(wear.cold_bytes);
         Self {
             erases_per_election,
-            erases_per_election_max: if room > 0.0 {
-                2.2 * election / room
-            } else {
-                f64::INFINITY
-            },
+            erases_per_election_max: if room > 0.0 { 2.2 * election / room } else { f64::INFINITY },
             sector_erases_per_year,
             years: f64::from(part.endurance_erases) / sector_erases_per_year,
         }
@@ -233,11 +219,7 @@ mod tests {
         read_us_per_kib: 400,
         endurance_erases: 100_000,
     };
-    const SECTORS: Geometry = Geometry {
-        word_bytes: 1,
-        sector_bytes: 65_536,
-        sectors: 4,
-    };
+    const SECTORS: Geometry = Geometry { word_bytes: 1, sector_bytes: 65_536, sectors: 4 };
 
     #[test]
     fn programs_stay_within_the_bounds_of_the_design() {
@@ -249,21 +231,14 @@ mod tests {
     fn the_worst_save_waits_for_one_erase_unless_it_can_be_suspended() {
         let waiting = NOR.save_us_max(&SECTORS, 100, 648, true);
         assert!(waiting > 2_000_000 && waiting < 2_050_000, "{waiting}");
-        let suspending = Part {
-            suspend_us_max: Some(100),
-            ..NOR
-        };
+        let suspending = Part { suspend_us_max: Some(100), ..NOR };
         let waiting = suspending.save_us_max(&SECTORS, 100, 648, true);
         assert!(waiting < 50_000, "{waiting}");
     }
 
     #[test]
     fn an_election_that_needs_an_erase_is_found() {
-        let small = Geometry {
-            word_bytes: 4,
-            sector_bytes: 4096,
-            sectors: 8,
-        };
+        let small = Geometry { word_bytes: 4, sector_bytes: 4096, sectors: 8 };
         assert!(small.election_fits(2, 2000, 100, 3));
         assert!(!small.election_fits(2, 2000, 640, 67));
         assert!(!small.election_fits(7, 2000, 640, 67));

@@ -14,6 +14,9 @@ pub(super) enum Kind {
     Debris,
     /// Start marker only: the head, or a torn erase.
     Partial,
+    /// Start marker, and an end marker with too few bits to count: a part that programs a word
+    /// only once could never close this sector. A torn end marker, or a torn erase.
+    Frayed,
     /// Both markers: full of records, or a torn erase.
     Closed,
     /// End marker only: a torn erase.
@@ -37,41 +40,36 @@ pub(super) struct Plan {
 
 impl Plan {
     /// The plan of a region in which nothing was ever written.
-    pub const EMPTY: Plan = Plan {
-        erase: 0,
-        head: None,
-        mark_head: false,
-        closed: 0,
-        rebuild: false,
-    };
+    pub const EMPTY: Plan =
+        Plan { erase: 0, head: None, mark_head: false, closed: 0, rebuild: false };
 
     /// The plan that starts a region anew.
     pub fn rebuild(kinds: &[Kind]) -> Plan {
-        Plan {
-            erase: mask(kinds, |kind| kind != Kind::Blank),
-            rebuild: true,
-            ..Self::EMPTY
-        }
+        Plan { erase: mask(kinds, |kind| kind != Kind::Blank), rebuild: true, ..Self::EMPTY }
+    }
+
+    /// The plan that starts a region anew, whatever its sectors look like.
+    pub fn erase_all(kinds: &[Kind]) -> Plan {
+        Plan { erase: mask(kinds, |_| true), rebuild: true, ..Self::EMPTY }
     }
 
     /// Finds the head and the closed run before it.
     pub fn find(kinds: &[Kind]) -> Plan {
         let count = kinds.len();
         let openish = |index: usize| {
-            matches!(
-                kinds.get(index % count.max(1)),
-                Some(Kind::Blank | Kind::Debris | Kind::Torn)
-            )
+            matches!(kinds.get(index % count.max(1)), Some(Kind::Blank | Kind::Debris | Kind::Torn))
         };
         let is = |index: usize, kind: Kind| kinds.get(index % count.max(1)) == Some(&kind);
         // The head is followed by an open sector. A torn erase that looks like a head is not: it
         // was the oldest sector, so a closed one or the head follows it.
-        let mut heads = (0..count).filter(|index| is(*index, Kind::Partial) && openish(*index + 1));
+        let started = |index: usize| is(index, Kind::Partial) || is(index, Kind::Frayed);
+        let mut heads = (0..count).filter(|index| started(*index) && openish(*index + 1));
         let head = heads.next();
         if heads.next().is_some() {
             return Self::rebuild(kinds);
         }
         let (head, mark_head) = match head {
+            Some(head) if is(head, Kind::Frayed) => return Self::rebuild(kinds),
             Some(head) => (head, false),
             None => {
                 let mut ends =
@@ -88,30 +86,23 @@ impl Plan {
                 }
             }
         };
-        let closed = (1..count)
-            .take_while(|back| is(head + count - back, Kind::Closed))
-            .count();
+        let closed = (1..count).take_while(|back| is(head + count - back, Kind::Closed)).count();
         // Whatever is neither the head nor in the run before it must be open, or about to be.
         let after = count - 1 - closed;
-        let clear =
-            (1..=after).all(|ahead| openish(head + ahead) || is(head + ahead, Kind::Partial));
+        let clear = (1..=after).all(|ahead| openish(head + ahead) || started(head + ahead));
         if after == 0 || !clear {
             return Self::rebuild(kinds);
         }
         let mut erase = mask(kinds, |kind| matches!(kind, Kind::Debris | Kind::Torn));
         for ahead in 1..=after {
-            if is(head + ahead, Kind::Partial) {
+            if started(head + ahead) {
                 erase |= 1 << ((head + ahead) % count);
             }
         }
         match (u8::try_from(head), u8::try_from(closed)) {
-            (Ok(head), Ok(closed)) => Plan {
-                erase,
-                head: Some(head),
-                mark_head,
-                closed,
-                rebuild: false,
-            },
+            (Ok(head), Ok(closed)) => {
+                Plan { erase, head: Some(head), mark_head, closed, rebuild: false }
+            }
             _ => Self::rebuild(kinds),
         }
     }
@@ -156,6 +147,7 @@ mod tests {
         assert_eq!(found(&[C, P, O, T]), (Some(1), 1, 8, false));
         assert_eq!(found(&[C, P, O, P]), (Some(1), 1, 8, false));
         assert_eq!(found(&[P, P, O]), (Some(1), 0, 1, false));
+        assert_eq!(found(&[Kind::Frayed, P, O]), (Some(1), 0, 1, false));
         assert_eq!(found(&[C, P, O]), (Some(1), 1, 0, false));
     }
 
@@ -174,6 +166,7 @@ mod tests {
             &[C, O, C, O],
             &[C, T, C, P, O],
             &[P, P, P],
+            &[C, Kind::Frayed, O],
         ] {
             assert!(Plan::find(kinds).rebuild, "{kinds:?}");
         }

@@ -8,9 +8,11 @@
 use embedded_storage_async::nor_flash::NorFlash;
 
 use super::error::{Error, Reason, Which};
+use super::part::Geometry;
 use super::record::{KEYS, padded_bytes};
 use super::region::Sizes;
 use super::store::Store;
+use super::typed::{ELECTION_PREFIX_BYTES, HISTORY_RECORDS, keys};
 
 /// What one step of preparing did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,13 +24,15 @@ pub enum Progress {
 }
 
 impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> {
-    /// How many open sectors idle time provides for: at least two. More of them let more saves
-    /// pass between two idle moments.
+    /// How many open sectors idle time provides for: at least two, at most all but one of the
+    /// smaller region. More of them let more saves pass between two idle moments.
     pub fn set_spare_pages(&mut self, spare_pages: u8) {
-        self.spare_pages = spare_pages.max(2);
+        let [a, b] = &self.regions;
+        let most = a.pages().min(b.pages()).saturating_sub(1);
+        self.spare_pages = spare_pages.clamp(2, most.max(2));
     }
 
-    fn item_bytes(length: u32) -> u32 {
+    pub(super) fn item_bytes(length: u32) -> u32 {
         Sizes::of::<F>().item_overhead() + length
     }
 
@@ -38,18 +42,14 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
 
     /// Whether the cell still matters: its sector may not be erased before it is copied.
     pub(super) fn is_live(&self, key: u8) -> bool {
-        Which::BOTH
-            .iter()
-            .any(|which| self.index.address(*which, key).is_some())
+        Which::BOTH.iter().any(|which| self.index.address(*which, key).is_some())
             && self.active.needs(key)
     }
 
     /// Bytes of all records that must be kept, with their overhead.
     #[must_use]
     pub fn live_bytes(&self) -> u32 {
-        self.live_keys()
-            .map(|key| Self::item_bytes(self.index.length(key)))
-            .sum()
+        self.live_keys().map(|key| Self::item_bytes(self.index.length(key))).sum()
     }
 
     /// Whether the region can hold this record beside all others, and still be compacted.
@@ -68,7 +68,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     }
 
     /// Bytes that must be moved out of a sector before it can be erased, with a margin for one
-    /// record torn on the way.
+    /// record torn on the way and for the notes of two erases.
     fn to_move(&self, which: Which, page: u8, except: u8) -> u32 {
         let sizes = Sizes::of::<F>();
         let region = self.region(which);
@@ -84,7 +84,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             .fold((0, 0), |(total, largest): (u32, u32), bytes| {
                 (total + bytes, largest.max(bytes))
             });
-        total + largest
+        total + largest + 4 * Self::item_bytes(Self::note_bytes())
     }
 
     /// Whether a record can be appended to a region now, without an erase, such that the oldest
@@ -96,10 +96,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             open: region.open_pages(),
             switched: false,
         };
-        !region.suspect
-            && self
-                .after(which, key, state, Self::item_bytes(length as u32))
-                .is_some()
+        !region.suspect && self.after(which, key, state, Self::item_bytes(length as u32)).is_some()
     }
 
     /// The room after one more record, or `None` if it may not be written.
@@ -107,16 +104,9 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         let sizes = Sizes::of::<F>();
         let region = self.region(which);
         let next = if item <= room.head_room {
-            Room {
-                head_room: room.head_room - item,
-                ..room
-            }
+            Room { head_room: room.head_room - item, ..room }
         } else if room.open >= 2 && item <= sizes.payload() {
-            Room {
-                head_room: sizes.payload() - item,
-                open: room.open - 1,
-                switched: true,
-            }
+            Room { head_room: sizes.payload() - item, open: room.open - 1, switched: true }
         } else {
             return None;
         };
@@ -158,6 +148,36 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             })
             .min()
             .unwrap_or(0)
+    }
+
+    /// Refuses a configuration whose worst election would need an erase: `saves_max` values of
+    /// `value_bytes` bytes (see [`Store::save_election`] for its prefix) between two idle moments,
+    /// once the whole election ring is filled with such values. Nothing is written.
+    pub fn check_election(&self, value_bytes: usize, saves_max: u32) -> Result<(), Error> {
+        let stored = (value_bytes + ELECTION_PREFIX_BYTES) as u32;
+        let sizes = Sizes::of::<F>();
+        let ring = HISTORY_RECORDS
+            * Self::item_bytes(padded_bytes(stored as usize, sizes.word as usize) as u32);
+        let others: u32 = self
+            .live_keys()
+            .filter(|key| !(keys::ELECTIONS..keys::CHUNKS).contains(key))
+            .map(|key| Self::item_bytes(self.index.length(key)))
+            .sum();
+        for which in self.in_use() {
+            let geometry = Geometry {
+                word_bytes: sizes.word,
+                sector_bytes: sizes.sector,
+                sectors: self.region(*which).pages().into(),
+            };
+            let live = ring + others;
+            if live > geometry.live_bytes_max(stored) {
+                return Err(Error::new(Reason::Full).within(*which));
+            }
+            if !geometry.election_fits(self.spare_pages.into(), live, stored, saves_max) {
+                return Err(Error::new(Reason::NotPrepared).within(*which));
+            }
+        }
+        Ok(())
     }
 
     /// Whether a region has work for an idle moment.
@@ -214,9 +234,8 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
                 .is_some_and(|address| region.page_of(sizes, address) == oldest)
         });
         let Some(key) = next else {
-            let (region, flash, buffer) = self.parts(which);
-            region.erase_oldest(flash, buffer).await?;
-            self.counters.erases = self.counters.erases.saturating_add(1);
+            self.erase_noted(which, oldest).await?;
+            self.parts(which).0.oldest_is_open();
             return Ok(Progress::More);
         };
         let header = match self.read_copy(which, key).await {
@@ -251,11 +270,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         match self.recycle_until_fits(which, key, length).await {
             Err(error) if error.reason == Reason::Full => {
                 self.rebuild(which).await?;
-                if self.fits(which, key, length) {
-                    Ok(())
-                } else {
-                    Err(error)
-                }
+                if self.fits(which, key, length) { Ok(()) } else { Err(error) }
             }
             other => other,
         }

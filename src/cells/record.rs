@@ -14,7 +14,7 @@
 use crc::{CRC_32_ISO_HDLC, Crc};
 
 /// How many keys a store can hold.
-pub const KEYS: usize = 28;
+pub const KEYS: usize = 29;
 
 /// Bytes of a record before its value.
 pub const RECORD_HEADER_BYTES: usize = 12;
@@ -86,9 +86,7 @@ pub(super) fn seal(
     let value_bytes = parts.iter().map(|part| part.len()).sum();
     let length = u16::try_from(value_bytes).ok()?;
     let padded = padded_bytes(value_bytes, word);
-    let (head, rest) = buffer
-        .get_mut(..padded)?
-        .split_first_chunk_mut::<RECORD_HEADER_BYTES>()?;
+    let (head, rest) = buffer.get_mut(..padded)?.split_first_chunk_mut::<RECORD_HEADER_BYTES>()?;
     let (value, pad) = rest.split_at_mut_checked(value_bytes)?;
     let mut body = &mut *value;
     for part in parts {
@@ -103,6 +101,19 @@ pub(super) fn seal(
     let [c0, c1, c2, c3] = checksum(&fields, value).to_le_bytes();
     *head = [key, format, l0, l1, g0, g1, g2, g3, c0, c1, c2, c3];
     Some(padded)
+}
+
+/// Gives the good record in `buffer` another generation.
+pub(super) fn reseal(buffer: &mut [u8], generation: u32) -> Option<()> {
+    let header = Header::check(buffer)?;
+    let (head, rest) = buffer.split_first_chunk_mut::<RECORD_HEADER_BYTES>()?;
+    let value = rest.get(..usize::from(header.length))?;
+    let [key, format, l0, l1, ..] = *head;
+    let [g0, g1, g2, g3] = generation.to_le_bytes();
+    let fields = [key, format, l0, l1, g0, g1, g2, g3];
+    let [c0, c1, c2, c3] = checksum(&fields, value).to_le_bytes();
+    *head = [key, format, l0, l1, g0, g1, g2, g3, c0, c1, c2, c3];
+    Some(())
 }
 
 fn checksum(fields: &[u8], value: &[u8]) -> u32 {
@@ -149,11 +160,7 @@ fn length_checksum(length: [u8; 2]) -> u16 {
     for byte in length {
         crc ^= u16::from(byte);
         for _ in 0..8 {
-            crc = if crc & 1 == 1 {
-                (crc >> 1) ^ 0x1A2E
-            } else {
-                crc >> 1
-            };
+            crc = if crc & 1 == 1 { (crc >> 1) ^ 0x1A2E } else { crc >> 1 };
         }
     }
     match crc ^ 0xFFFF {
@@ -199,15 +206,25 @@ mod tests {
         let header = Header::check(&buffer[..padded]).unwrap();
         assert_eq!((header.key, header.format), (3, 1));
         assert_eq!((header.length, header.generation), (13, 77));
-        assert_eq!(
-            value_of(&buffer, header.length),
-            Some(&b"thirteen byte"[..])
-        );
+        assert_eq!(value_of(&buffer, header.length), Some(&b"thirteen byte"[..]));
         for bit in 0..25 * 8 {
             let mut torn = buffer;
             torn[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(Header::check(&torn[..padded]), None, "bit {bit}");
         }
+    }
+
+    #[test]
+    fn a_resealed_record_differs_only_in_its_generation() {
+        let mut buffer = [0xAA; 64];
+        seal(&mut buffer, 3, 1, 77, &[b"value"], 4).unwrap();
+        let before = Header::check(&buffer).unwrap();
+        reseal(&mut buffer, 80).unwrap();
+        let after = Header::check(&buffer).unwrap();
+        assert_eq!((after.generation, after.length), (80, before.length));
+        assert_eq!(value_of(&buffer, 5), Some(&b"value"[..]));
+        buffer[12] ^= 1;
+        assert_eq!(reseal(&mut buffer, 81), None);
     }
 
     #[test]

@@ -50,10 +50,7 @@ pub(super) struct Sizes {
 
 impl Sizes {
     pub const fn of<F: NorFlash>() -> Self {
-        Self {
-            word: word_bytes::<F>() as u32,
-            sector: F::ERASE_SIZE as u32,
-        }
+        Self { word: word_bytes::<F>() as u32, sector: F::ERASE_SIZE as u32 }
     }
 
     /// Bytes that the map puts before a record.
@@ -143,9 +140,7 @@ impl<const PAGES: usize> Region<PAGES> {
             Some(head) => head + 1,
             None => 0,
         };
-        (0..self.open_pages()).fold(0, |bits, ahead| {
-            bits | 1_u32 << ((after + ahead) % self.pages)
-        })
+        (0..self.open_pages()).fold(0, |bits, ahead| bits | 1_u32 << ((after + ahead) % self.pages))
     }
 
     /// Reads every marker and looks whether unmarked sectors are blank.
@@ -154,13 +149,13 @@ impl<const PAGES: usize> Region<PAGES> {
         let mut kinds = [Kind::Blank; PAGES];
         for (page, kind) in (0..self.pages).zip(kinds.iter_mut()) {
             let from = self.page_start(sizes, page);
-            let starts = self.is_marked(flash, from).await;
-            let ends = self
-                .is_marked(flash, from + sizes.sector - sizes.word)
-                .await;
+            let (_, starts) = self.marker(flash, from).await;
+            let end = from + sizes.sector - sizes.word;
+            let (end_is_blank, ends) = self.marker(flash, end).await;
             *kind = match (starts, ends) {
                 (true, true) => Kind::Closed,
-                (true, false) => Kind::Partial,
+                (true, false) if end_is_blank => Kind::Partial,
+                (true, false) => Kind::Frayed,
                 (false, true) => Kind::Torn,
                 (false, false) if is_blank(flash, from, from + sizes.sector, buffer).await => {
                     Kind::Blank
@@ -176,16 +171,18 @@ impl<const PAGES: usize> Region<PAGES> {
         kinds.get(..usize::from(self.pages)).unwrap_or(kinds)
     }
 
-    async fn is_marked<F: NorFlash>(&self, flash: &mut F, address: u32) -> bool {
+    /// Whether a marker word is erased, and whether it counts as written.
+    async fn marker<F: NorFlash>(&self, flash: &mut F, address: u32) -> (bool, bool) {
         let mut word = [0; WORD_BYTES_MAX];
         let Some(word) = word.get_mut(..word_bytes::<F>()) else {
-            return false;
+            return (false, false);
         };
         let mut guard = Guard::new(flash, self.start, 0);
         if guard.read(address, word).await.is_err() {
-            return true;
+            return (false, true);
         }
-        word.iter().map(|byte| byte.count_zeros()).sum::<u32>() >= MARKER_ZERO_BITS
+        let zeros = word.iter().map(|byte| byte.count_zeros()).sum::<u32>();
+        (zeros == 0, zeros >= MARKER_ZERO_BITS)
     }
 
     /// Takes over a plan whose erases are done and whose head is marked.
@@ -211,7 +208,11 @@ impl<const PAGES: usize> Region<PAGES> {
         flash
             .write(address, marker)
             .await
-            .map_err(|_| Error::at(address, Reason::ProgramFailed))
+            .map_err(|_| Error::at(address, Reason::ProgramFailed))?;
+        match self.marker(flash, address).await {
+            (_, true) => Ok(()),
+            (_, false) => Err(Error::at(address, Reason::VerifyMismatch)),
+        }
     }
 
     /// Erases one sector and makes sure that it is blank.
@@ -235,19 +236,9 @@ impl<const PAGES: usize> Region<PAGES> {
         Ok(())
     }
 
-    /// Erases the oldest closed sector, whose records the caller has copied.
-    ///
-    /// Cancel safety: not cancel safe; the region must be surveyed again.
-    pub async fn erase_oldest<F: NorFlash>(
-        &mut self,
-        flash: &mut F,
-        buffer: &mut [u8],
-    ) -> Result<(), Error> {
-        if let Some(page) = self.oldest() {
-            self.erase(flash, page, buffer).await?;
-            self.closed -= 1;
-        }
-        Ok(())
+    /// The oldest closed sector was erased.
+    pub fn oldest_is_open(&mut self) {
+        self.closed = self.closed.saturating_sub(1);
     }
 
     /// Appends the record of `length` bytes that lies at the start of `buffer`, and returns the
@@ -285,10 +276,9 @@ impl<const PAGES: usize> Region<PAGES> {
         let failed_at = self.page_start(sizes, self.page_of(sizes, guard.failed_at));
         match stored {
             Ok(()) => {}
-            Err(sequential_storage::Error::Storage {
-                value: GuardError::Program,
-                ..
-            }) => return Err(Error::at(failed_at, Reason::ProgramFailed)),
+            Err(sequential_storage::Error::Storage { value: GuardError::Program, .. }) => {
+                return Err(Error::at(failed_at, Reason::ProgramFailed));
+            }
             Err(_) => return Err(Error::at(failed_at, Reason::Structure)),
         }
         if address != at + sizes.item_overhead() {
@@ -307,11 +297,7 @@ impl<const PAGES: usize> Region<PAGES> {
     /// A walk over the items of one sector.
     pub fn walk(&self, sizes: Sizes, page: u8) -> Walk {
         let from = self.page_start(sizes, page);
-        Walk {
-            at: from + sizes.word,
-            end: from + sizes.sector - sizes.word,
-            gap: false,
-        }
+        Walk { at: from + sizes.word, end: from + sizes.sector - sizes.word, gap: false }
     }
 }
 
@@ -381,6 +367,9 @@ impl Walk {
     }
 }
 
+/// Erased bytes to compare with.
+const BLANK: [u8; 64] = [0xFF; 64];
+
 /// Whether every byte of a range is erased.
 pub(super) async fn is_blank<F: NorFlash>(
     flash: &mut F,
@@ -410,7 +399,12 @@ async fn first_written<F: NorFlash>(
         if guard.read(at, chunk).await.is_err() {
             return Some(at);
         }
-        if let Some(position) = chunk.iter().position(|byte| *byte != 0xFF) {
+        // Blocks first: this runs over whole sectors at every boot.
+        let blocks = chunk.chunks(BLANK.len());
+        let blank = blocks.take_while(|block| BLANK.starts_with(block)).count();
+        let rest = chunk.get(blank * BLANK.len()..).unwrap_or(&[]);
+        if let Some(position) = rest.iter().position(|byte| *byte != 0xFF) {
+            let position = blank * BLANK.len() + position;
             return Some(at + (position / word * word) as u32);
         }
         at += length;

@@ -7,6 +7,7 @@ use embedded_storage_async::nor_flash::{NorFlash, ReadNorFlash};
 use super::configuration::Active;
 use super::error::{Error, LayoutError, Reason, Which};
 use super::guard::{Guard, word_bytes};
+use super::index::Index;
 use super::record::{self, Header, KEYS, RECORD_HEADER_BYTES};
 use super::region::{Aligned, Region, Sizes, WORD_BYTES_MAX};
 use super::report::Counters;
@@ -37,50 +38,6 @@ pub struct Sabotage {
     pub second_region_off: bool,
     /// The record at the highest address wins, and region A before region B.
     pub ignore_generation: bool,
-}
-
-/// The place of every key in both regions; an address of zero means none.
-#[derive(Debug)]
-pub(super) struct Index {
-    address: [[u32; KEYS]; 2],
-    /// Padded bytes of the newest record of each key.
-    length: [u16; KEYS],
-}
-
-impl Index {
-    const EMPTY: Index = Index {
-        address: [[0; KEYS]; 2],
-        length: [0; KEYS],
-    };
-
-    pub fn address(&self, which: Which, key: u8) -> Option<u32> {
-        let address = *self.address.get(which.index())?.get(usize::from(key))?;
-        (address != 0).then_some(address)
-    }
-
-    pub fn length(&self, key: u8) -> u32 {
-        self.length
-            .get(usize::from(key))
-            .copied()
-            .unwrap_or(0)
-            .into()
-    }
-
-    pub fn set(&mut self, which: Which, key: u8, address: u32) {
-        if let Some(slot) = self
-            .address
-            .get_mut(which.index())
-            .and_then(|row| row.get_mut(usize::from(key)))
-        {
-            *slot = address;
-        }
-    }
-
-    pub fn set_length(&mut self, key: u8, length: usize) {
-        if let Some(slot) = self.length.get_mut(usize::from(key)) {
-            *slot = u16::try_from(length).unwrap_or(u16::MAX);
-        }
-    }
 }
 
 /// Cells in two regions of one flash.
@@ -114,15 +71,8 @@ struct Parts<'p> {
 
 impl Parts<'_> {
     fn seal<F: NorFlash>(&self, buffer: &mut [u8]) -> Result<usize, Error> {
-        record::seal(
-            buffer,
-            self.key,
-            self.format,
-            self.generation,
-            self.parts,
-            word_bytes::<F>(),
-        )
-        .ok_or(Error::new(Reason::TooLong))
+        record::seal(buffer, self.key, self.format, self.generation, self.parts, word_bytes::<F>())
+            .ok_or(Error::new(Reason::TooLong))
     }
 }
 
@@ -243,10 +193,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         };
         let value = record::value_of(&self.buffer.0, header.length)
             .ok_or(Error::new(Reason::Unreadable { key }))?;
-        Ok(Some(Loaded {
-            format: header.format,
-            value,
-        }))
+        Ok(Some(Loaded { format: header.format, value }))
     }
 
     /// Reads the newest good record of a key into the buffer.
@@ -254,10 +201,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         let mut order = Which::BOTH;
         let a = self.peek(Which::A, key).await;
         let b = self.peek(Which::B, key).await;
-        if Which::BOTH
-            .iter()
-            .all(|which| self.index.address(*which, key).is_none())
-        {
+        if Which::BOTH.iter().all(|which| self.index.address(*which, key).is_none()) {
             return Ok(None);
         }
         let generation = |header: Option<Header>| header.map_or(0, |found| found.generation);
@@ -278,11 +222,21 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         let mut bytes = [0; WORD_BYTES_MAX];
         let length = RECORD_HEADER_BYTES.next_multiple_of(word_bytes::<F>());
         let bytes = bytes.get_mut(..length)?;
-        Guard::new(&mut self.flash, 0, 0)
-            .read(address, bytes)
-            .await
-            .ok()?;
+        Guard::new(&mut self.flash, 0, 0).read(address, bytes).await.ok()?;
         Header::parse(bytes).filter(|header| header.key == key)
+    }
+
+    /// Refuses to go on where a good record has a newer format; a decayed one proves nothing.
+    pub(super) async fn refuse_newer(&mut self, key: u8, known: u8) -> Result<(), Error> {
+        for which in self.in_use() {
+            // The unchecked header is cheap to read and nearly always enough.
+            if self.peek(*which, key).await.is_some_and(|header| header.format > known)
+                && let Some(Header { format: stored, .. }) = self.read_copy(*which, key).await
+            {
+                return Err(Error::new(Reason::NewerFormat { stored, known }));
+            }
+        }
+        Ok(())
     }
 
     /// Reads one copy of a cell into the buffer, if it is good.
@@ -290,10 +244,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         let address = self.index.address(which, key)?;
         let padded = self.peek(which, key).await?.padded(word_bytes::<F>());
         let bytes = self.buffer.0.get_mut(..padded)?;
-        Guard::new(&mut self.flash, 0, 0)
-            .read(address, bytes)
-            .await
-            .ok()?;
+        Guard::new(&mut self.flash, 0, 0).read(address, bytes).await.ok()?;
         Header::check(bytes).filter(|header| header.key == key)
     }
 
@@ -347,41 +298,51 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         if length > BUFFER || usize::from(key) >= KEYS {
             return Err(Error::new(Reason::TooLong));
         }
-        for which in self.in_use() {
-            if let Some(stored) = self.peek(*which, key).await
-                && stored.format > format
-            {
-                return Err(Error::new(Reason::NewerFormat {
-                    stored: stored.format,
-                    known: format,
-                }));
-            }
-        }
-        let generation = self
-            .generation
-            .checked_add(1)
-            .ok_or(Error::new(Reason::Exhausted))?;
+        self.refuse_newer(key, format).await?;
+        let generation = self.generation.checked_add(1).ok_or(Error::new(Reason::Exhausted))?;
         self.room_for(key, length, path).await?;
         self.generation = generation;
-        let record = Parts {
-            key,
-            format,
-            generation,
-            parts,
-        };
+        let record = Parts { key, format, generation, parts };
         record.seal::<F>(&mut self.buffer.0)?;
         for which in self.in_use() {
             let appended = self.append(*which, key, length, verify).await;
             match appended {
                 Err(_) if path == Path::Idle && self.region(*which).refused.is_some() => {
                     // There is time to copy the region anew and to try once more.
-                    self.make_room(*which, key, length).await?;
+                    self.make_room(*which, key, length)
+                        .await
+                        .map_err(|error| error.within(*which))?;
                     record.seal::<F>(&mut self.buffer.0)?;
                     self.append(*which, key, length, verify).await
                 }
                 other => other,
             }
             .map_err(|error| error.within(*which))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the value that is in force once more, so that no record torn before can replace it.
+    ///
+    /// A save that was cut leaves the old value or the new one. If the bits of its record are
+    /// unstable, one boot can read the old value and a later one the new, until the cell is saved
+    /// again. Whoever acts on a value read at boot, as the commit protocol does, pins it first.
+    ///
+    /// Cancel safety: not cancel safe, like [`Store::save`].
+    pub async fn pin(&mut self, key: u8) -> Result<(), Error> {
+        let Some(header) = self.read_newest(key).await? else {
+            return Ok(());
+        };
+        let length = header.padded(word_bytes::<F>());
+        self.room_for(key, length, Path::Idle).await?;
+        let generation = self.generation.checked_add(1).ok_or(Error::new(Reason::Exhausted))?;
+        self.generation = generation;
+        for which in self.in_use() {
+            // Making room used the buffer.
+            self.read_newest(key).await?;
+            record::reseal(&mut self.buffer.0, generation)
+                .ok_or(Error::new(Reason::Unreadable { key }))?;
+            self.append(*which, key, length, true).await.map_err(|error| error.within(*which))?;
         }
         Ok(())
     }

@@ -79,10 +79,7 @@ where
 {
     let mut preparing: [bool; 2] = [false; 2];
     loop {
-        let waiting = Which::BOTH
-            .into_iter()
-            .zip(&mut preparing)
-            .find(|(_, wanted)| **wanted);
+        let waiting = Which::BOTH.into_iter().zip(&mut preparing).find(|(_, wanted)| **wanted);
         let request = match waiting {
             None => requests.receive().await,
             Some((which, wanted)) => match requests.try_receive() {
@@ -100,35 +97,18 @@ where
                 }
                 continue;
             }
-            Request::Election {
-                ticket,
-                format,
-                state_bytes,
-                bytes,
-                path,
-                verify,
-            } => Answer {
+            Request::Election { ticket, format, state_bytes, bytes, path, verify } => Answer {
                 ticket,
                 result: match bytes.split_at_checked(usize::from(state_bytes)) {
                     Some((state, history)) => {
-                        store
-                            .save_election(format, state, history, path, verify)
-                            .await
+                        store.save_election(format, state, history, path, verify).await
                     }
                     None => Err(Error::new(Reason::Malformed)),
                 },
             },
-            Request::Cell {
-                ticket,
-                key,
-                format,
-                bytes,
-                path,
-                verify,
-            } => Answer {
-                ticket,
-                result: store.save(key, format, &bytes, path, verify).await,
-            },
+            Request::Cell { ticket, key, format, bytes, path, verify } => {
+                Answer { ticket, result: store.save(key, format, &bytes, path, verify).await }
+            }
         };
         if let Err(error) = answer.result
             && error.reason == Reason::NotPrepared

@@ -8,6 +8,7 @@
 //!  3        transaction    -       opaque: vote or decision of the commit protocol
 //!  4..12    election       core's  index u32 │ state bytes u16 │ 0 u16 │ state │ history entry
 //!  12..28   chunks         caller's, two banks of eight, see `configuration`
+//!  28       erasing        1       region u8 │ sector u8 │ busy u8 │ 0: see `erasing`
 //! ```
 //!
 //! One election is one record per copy. Record `index` goes to slot `index % 8`: the newest one is
@@ -38,6 +39,8 @@ pub mod keys {
     pub const ELECTIONS: u8 = 4;
     /// The first chunk of the configuration.
     pub const CHUNKS: u8 = 12;
+    /// The erase that is running, if any.
+    pub const ERASING: u8 = 28;
 }
 
 /// How many elections are remembered, the current one included.
@@ -46,12 +49,14 @@ pub const HISTORY_RECORDS: u32 = 8;
 /// State vector and history entry of one election, together.
 pub const ELECTION_BYTES_MAX: usize = 640;
 
-const ELECTION_PREFIX_BYTES: usize = 8;
+/// Bytes that the store puts before them.
+pub(super) const ELECTION_PREFIX_BYTES: usize = 8;
 const SMALL_CELL_BYTES_MAX: usize = 64;
 
 const _: () = {
     assert!(keys::ELECTIONS as u32 + HISTORY_RECORDS == keys::CHUNKS as u32);
-    assert!(keys::CHUNKS as usize + 2 * super::CHUNKS_MAX as usize == record::KEYS);
+    assert!(keys::CHUNKS + 2 * super::CHUNKS_MAX == keys::ERASING);
+    assert!(keys::ERASING as usize + 1 == record::KEYS);
 };
 
 /// A small value with a layout of its own.
@@ -117,10 +122,7 @@ impl GroupCounter {
     /// The numbers of one boot. Only for an epoch that was committed and read back.
     #[must_use]
     pub const fn leased_by(epoch: BootEpoch) -> Self {
-        Self {
-            epoch: epoch.0,
-            sequence: 0,
-        }
+        Self { epoch: epoch.0, sequence: 0 }
     }
 
     /// The boot epoch.
@@ -205,10 +207,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         match stored {
             Some(format) if format < C::FORMAT => {}
             Some(format) if format > C::FORMAT => {
-                return Err(Error::new(Reason::NewerFormat {
-                    stored: format,
-                    known: C::FORMAT,
-                }));
+                return Err(Error::new(Reason::NewerFormat { stored: format, known: C::FORMAT }));
             }
             _ => return Ok(false),
         }
@@ -274,12 +273,10 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             return Err(Error::new(Reason::Unprovisioned));
         }
         let own = self.largest_epoch().await?;
-        let epoch = own.map_or(first_epoch, |own| {
-            first_epoch.max(BootEpoch(own.saturating_add(2)))
-        });
+        let epoch =
+            own.map_or(first_epoch, |own| first_epoch.max(BootEpoch(own.saturating_add(2))));
         self.save_cell(&epoch, Path::Idle, true).await?;
-        self.save_cell(&Mark { incarnation }, Path::Idle, true)
-            .await
+        self.save_cell(&Mark { incarnation }, Path::Idle, true).await
     }
 
     /// Whether this node may speak.
@@ -297,17 +294,13 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             }
         }
         let Some(head) = self.configuration() else {
-            return Provisioning::Unreadable {
-                key: keys::CONFIGURATION,
-            };
+            return Provisioning::Unreadable { key: keys::CONFIGURATION };
         };
         for chunk in 0..head.chunks {
             if let Err(error) = self.load_chunk(head, chunk).await {
                 return match error.reason {
                     Reason::Unreadable { key } => Provisioning::Unreadable { key },
-                    _ => Provisioning::Unreadable {
-                        key: keys::CONFIGURATION,
-                    },
+                    _ => Provisioning::Unreadable { key: keys::CONFIGURATION },
                 };
             }
         }
@@ -331,21 +324,14 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         }
         let index = self.elections;
         let next = index.checked_add(1).ok_or(Error::new(Reason::Exhausted))?;
-        if let Some(newest) = index.checked_sub(1)
-            && let Some(stored) = self.peek(Which::A, slot_of(newest)).await
-            && stored.format > format
-        {
-            return Err(Error::new(Reason::NewerFormat {
-                stored: stored.format,
-                known: format,
-            }));
+        if let Some(newest) = index.checked_sub(1) {
+            self.refuse_newer(slot_of(newest), format).await?;
         }
         let [i0, i1, i2, i3] = index.to_le_bytes();
         let [l0, l1] = state_bytes.to_le_bytes();
         let prefix = [i0, i1, i2, i3, l0, l1, 0, 0];
         let parts = [&prefix, state, history];
-        self.save_parts(slot_of(index), format, &parts, path, verify)
-            .await?;
+        self.save_parts(slot_of(index), format, &parts, path, verify).await?;
         self.elections = next;
         Ok(())
     }
@@ -372,12 +358,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             return Ok(None);
         }
         let (state, history) = rest.split_at_checked(state_bytes).ok_or(malformed)?;
-        Ok(Some(Election {
-            index,
-            format: loaded.format,
-            state,
-            history,
-        }))
+        Ok(Some(Election { index, format: loaded.format, state, history }))
     }
 
     pub(super) async fn load_elections(&mut self) {
@@ -397,9 +378,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     /// Cancel safety: not cancel safe; call it again.
     pub async fn format(&mut self) -> Result<(), Error> {
         for which in Which::BOTH {
-            self.clear(which)
-                .await
-                .map_err(|error| error.within(which))?;
+            self.clear(which).await.map_err(|error| error.within(which))?;
         }
         Ok(())
     }

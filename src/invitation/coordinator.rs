@@ -7,11 +7,12 @@ use crate::errata::Erratum;
 use crate::id::{GroupId, NodeId, NodeSet};
 use crate::state::{Definition, Status};
 use crate::station::{Request, Saving, Turn};
+use crate::time::Duration;
 use crate::timers::Timer;
 use crate::wire::{Invitees, Message, Reject};
 
 /// Entries of an Invitation are collected here; what does not fit goes into a second datagram.
-const INVITEES_ROOM: usize = 1400;
+pub(super) const INVITEES_ROOM: usize = 1400;
 
 /// How often in a row a Check gives way to a higher coordinator that was heard.
 const POSTPONED_CHECKS_MAX: u8 = 3;
@@ -35,9 +36,14 @@ impl<const W: usize> Invitation<W> {
 
     /// Whether a higher coordinator was heard in its last two periods of Beats.
     fn higher_is_near(&self, turn: &Turn<'_, W>) -> bool {
-        let timing = &turn.node.config.timing;
-        let recent = timing.beat.times(2) + timing.tm;
+        let recent = self.near(turn);
         self.higher_heard.is_some_and(|at| turn.now.since(at) < recent)
+    }
+
+    /// Two periods of Beats and the way of one.
+    fn near(&self, turn: &Turn<'_, W>) -> Duration {
+        let timing = &turn.node.config.timing;
+        timing.beat.times(2) + timing.tm
     }
 
     /// I2
@@ -100,13 +106,32 @@ impl<const W: usize> Invitation<W> {
         self.empty_checks = 0;
         let higher = self.others.intersection(turn.node.config.higher()).len() as u64;
         if turn.node.config.errata.has(Erratum::E21) {
-            self.phase = Phase::Defer;
-            turn.set_timer(Timer::Phase, timing.check.times(2));
+            self.defer(turn, timing.check.times(2));
         } else if higher == 0 {
             self.merge(turn, turn.node.state.up);
         } else {
-            self.phase = Phase::Defer;
-            turn.set_timer(Timer::Phase, timing.check.times(2).times(higher));
+            self.defer(turn, timing.check.times(2).times(higher));
+        }
+    }
+
+    /// A higher coordinator should invite; wait for it, but only as long as it is heard.
+    fn defer(&mut self, turn: &mut Turn<'_, W>, span: Duration) {
+        self.phase = Phase::Defer;
+        self.defer_until = turn.now + span;
+        self.higher_heard = Some(turn.now);
+        turn.set_timer(Timer::Phase, self.near(turn).min(span));
+    }
+
+    fn defer_ended(&mut self, turn: &mut Turn<'_, W>) {
+        if turn.now >= self.defer_until {
+            self.merge(turn, turn.node.state.up);
+        } else if self.higher_is_near(turn) {
+            let left = self.defer_until.since(turn.now);
+            turn.set_timer(Timer::Phase, self.near(turn).min(left));
+        } else {
+            // It is gone. Ask again, without it.
+            self.phase = Phase::Idle;
+            self.check(turn, true);
         }
     }
 
@@ -299,7 +324,7 @@ impl<const W: usize> Invitation<W> {
         match self.phase {
             Phase::Check => self.check_lasted_t(turn),
             // I6, end of Defer
-            Phase::Defer => self.merge(turn, turn.node.state.up),
+            Phase::Defer => self.defer_ended(turn),
             Phase::Merge => {
                 let timing = turn.node.config.timing;
                 let waited = turn.now.since(self.round_began);

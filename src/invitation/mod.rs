@@ -22,6 +22,8 @@
 
 mod coordinator;
 mod member;
+#[cfg(test)]
+mod tests;
 
 use crate::effects::{Note, Ticket};
 use crate::id::{GroupId, NodeId, NodeSet, PerNode};
@@ -84,6 +86,7 @@ pub struct Invitation<const W: usize> {
     /// The group that the members of one's own old group are invited to leave, and who they are.
     old: Option<(GroupId, NodeSet<W>)>,
     round_began: Instant,
+    defer_until: Instant,
     forward: Option<Forward<W>>,
     silent_checks: PerNode<u8, W>,
     own_save: Option<Ticket>,
@@ -106,6 +109,7 @@ impl<const W: usize> Invitation<W> {
             other: PerNode::all(Other { number: 0, up: NodeSet::EMPTY }),
             old: None,
             round_began: Instant(0),
+            defer_until: Instant(0),
             forward: None,
             silent_checks: PerNode::all(0),
             own_save: None,

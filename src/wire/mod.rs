@@ -16,6 +16,8 @@
 
 mod bytes;
 mod message;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use bytes::{Reader, Writer};
 pub use message::{Envelope, Invitees, Message};

@@ -3,8 +3,7 @@
 use bellwether::cells::{Path, Provisioning, Verdict, Which};
 
 use crate::nor::{Nor, Record, Tear};
-use crate::ready::ready;
-use crate::scenario::{Bench, Model, Step};
+use crate::scenario::{Bench, Halt, Model, Step, finish};
 
 /// How thoroughly to cut.
 #[derive(Debug, Clone, Copy)]
@@ -62,7 +61,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    fn fail(&mut self, what: String) {
+    pub(crate) fn fail(&mut self, what: String) {
         self.violations_total += 1;
         if self.violations.len() < 10 {
             self.violations.push(what);
@@ -105,11 +104,11 @@ impl Tally {
 }
 
 /// What may be found after a cut.
-struct Allowed<'m> {
-    before: &'m Model,
-    after: &'m Model,
+pub(crate) struct Allowed<'m> {
+    pub before: &'m Model,
+    pub after: &'m Model,
     /// The step ended: only `after` will do.
-    acknowledged: bool,
+    pub acknowledged: bool,
 }
 
 /// Plays a life, and cuts it everywhere.
@@ -125,7 +124,8 @@ pub fn explore<const WORD: usize, const SECTOR: usize>(
     let mut random = fastrand::Rng::with_seed(seed ^ 0x5EED);
     let mut first_cuts = 0_u64;
     for (number, step) in steps.iter().enumerate() {
-        let (whole, result) = attempt(bench, base.clone(), step, None, Record::Log);
+        let mut whole = base.clone();
+        let result = attempt(bench, &mut whole, step, None, Record::Log);
         let epoch = match result {
             Ok(epoch) => epoch,
             Err(error) => {
@@ -135,11 +135,7 @@ pub fn explore<const WORD: usize, const SECTOR: usize>(
         };
         let after = model.after(step, epoch);
         for (start, length, erase) in spans(&whole) {
-            let stride = if erase {
-                depth.erase_stride
-            } else {
-                depth.program_stride
-            };
+            let stride = if erase { depth.erase_stride } else { depth.program_stride };
             // The cut after the last byte is the cut before the next operation's first.
             for cut in (start..start + length).step_by(stride as usize) {
                 for tear in depth.tears {
@@ -147,16 +143,12 @@ pub fn explore<const WORD: usize, const SECTOR: usize>(
                     let mut flash = base.clone();
                     flash.tear = *tear;
                     flash.random.seed(random.u64(..));
-                    let (mut flash, result) =
-                        attempt(bench, flash, step, Some(cut), Record::Nothing);
+                    let result = attempt(bench, &mut flash, step, Some(cut), Record::Nothing);
                     tally.cuts += 1;
                     tally.programs_torn += u64::from(!erase);
                     tally.erases_torn += u64::from(erase);
-                    let allowed = Allowed {
-                        before: &model,
-                        after: &after,
-                        acknowledged: result.is_ok(),
-                    };
+                    let allowed =
+                        Allowed { before: &model, after: &after, acknowledged: result.is_ok() };
                     flash.power_up();
                     let place = format!("step {number} {}, byte {cut}, {tear:?}", name(step));
                     if first_cuts.is_multiple_of(depth.decay_every) {
@@ -168,15 +160,7 @@ pub fn explore<const WORD: usize, const SECTOR: usize>(
                         check(bench, decayed, &allowed, step, &place, &mut tally);
                     }
                     if first_cuts.is_multiple_of(depth.second_every) {
-                        second_cuts(
-                            bench,
-                            &flash,
-                            &allowed,
-                            step,
-                            &place,
-                            &mut random,
-                            &mut tally,
-                        );
+                        second_cuts(bench, &flash, &allowed, step, &place, &mut random, &mut tally);
                     }
                     check(bench, flash, &allowed, step, &place, &mut tally);
                 }
@@ -222,34 +206,26 @@ fn spans<const WORD: usize, const SECTOR: usize>(
 /// Opens the store and does a step, with the power cut after so many bytes of the step.
 fn attempt<const WORD: usize, const SECTOR: usize>(
     bench: &Bench<WORD, SECTOR>,
-    flash: Nor<WORD, SECTOR>,
+    flash: &mut Nor<WORD, SECTOR>,
     step: &Step,
     cut: Option<u64>,
     record: Record,
-) -> (Nor<WORD, SECTOR>, Result<u32, bellwether::cells::Error>) {
-    let (mut store, _) = match bench.open(flash) {
-        Ok(opened) => opened,
-        Err(error) => return (bench.flash(0), Err(error)),
-    };
+) -> Result<u32, Halt> {
+    let (mut store, _) = bench.open(flash)?;
     store.flash_mut().record(record);
     if let Some(bytes) = cut {
         store.flash_mut().cut_after(bytes);
     }
-    let result = bench.run(&mut store, step);
-    (store.into_flash(), result)
+    bench.run(&mut store, step)
 }
 
 /// The recovery after a cut: open, and commit an epoch where that is possible.
 fn recover<const WORD: usize, const SECTOR: usize>(
     bench: &Bench<WORD, SECTOR>,
-    flash: Nor<WORD, SECTOR>,
-) -> Nor<WORD, SECTOR> {
-    match bench.open(flash) {
-        Ok((mut store, _)) => {
-            let _ = bench.run(&mut store, &Step::Boot);
-            store.into_flash()
-        }
-        Err(_) => bench.flash(0),
+    flash: &mut Nor<WORD, SECTOR>,
+) {
+    if let Ok((mut store, _)) = bench.open(flash) {
+        let _ = bench.run(&mut store, &Step::Boot);
     }
 }
 
@@ -265,14 +241,14 @@ fn second_cuts<const WORD: usize, const SECTOR: usize>(
 ) {
     let mut recording = flash.clone();
     recording.record(Record::Log);
-    let recovered = recover(bench, recording);
-    for (start, length, erase) in spans(&recovered) {
+    recover(bench, &mut recording);
+    for (start, length, erase) in spans(&recording) {
         let mut again = flash.clone();
         let cut = start + random.u64(..length);
         again.tear = Tear::ALL[random.usize(..Tear::ALL.len())];
         again.random.seed(random.u64(..));
         again.cut_after(cut);
-        let mut again = recover(bench, again);
+        recover(bench, &mut again);
         again.power_up();
         tally.cuts += 1;
         tally.second += 1;
@@ -284,7 +260,7 @@ fn second_cuts<const WORD: usize, const SECTOR: usize>(
 }
 
 /// Boots, and looks whether everything is as it must be.
-fn check<const WORD: usize, const SECTOR: usize>(
+pub(crate) fn check<const WORD: usize, const SECTOR: usize>(
     bench: &Bench<WORD, SECTOR>,
     flash: Nor<WORD, SECTOR>,
     allowed: &Allowed<'_>,
@@ -299,12 +275,12 @@ fn check<const WORD: usize, const SECTOR: usize>(
 
 fn try_check<const WORD: usize, const SECTOR: usize>(
     bench: &Bench<WORD, SECTOR>,
-    flash: Nor<WORD, SECTOR>,
+    mut flash: Nor<WORD, SECTOR>,
     allowed: &Allowed<'_>,
     step: &Step,
     tally: &mut Tally,
 ) -> Result<(), String> {
-    let (mut store, report) = bench.open(flash).map_err(|error| error.to_string())?;
+    let (mut store, report) = bench.open(&mut flash).map_err(|error| error.to_string())?;
     for which in Which::BOTH {
         let row = &mut tally.verdicts[usize::from(which == Which::B)];
         row[match report.region(which).verdict() {
@@ -324,19 +300,11 @@ fn try_check<const WORD: usize, const SECTOR: usize>(
     }
     if !complete {
         // A provisioning that was cut short is done again.
-        ready(store.format()).map_err(|error| format!("format: {error}"))?;
-        bench
-            .run(&mut store, step)
-            .map_err(|error| format!("provisioning again: {error}"))?;
+        finish(store.format()).map_err(|error| format!("format: {error}"))?;
+        bench.run(&mut store, step).map_err(|error| format!("provisioning again: {error}"))?;
     }
-    let lease = bench
-        .run(&mut store, &Step::Boot)
-        .map_err(|error| format!("no epoch: {error}"))?;
-    let used = if allowed.acknowledged {
-        allowed.after.epoch
-    } else {
-        allowed.before.epoch
-    };
+    let lease = bench.run(&mut store, &Step::Boot).map_err(|error| format!("no epoch: {error}"))?;
+    let used = if allowed.acknowledged { allowed.after.epoch } else { allowed.before.epoch };
     if lease <= used {
         return Err(format!("epoch {lease} again, {used} was used"));
     }
@@ -344,15 +312,18 @@ fn try_check<const WORD: usize, const SECTOR: usize>(
     let is_old = !allowed.acknowledged && allowed.before.is_seen_in(&seen);
     if !is_old && !allowed.after.is_seen_in(&seen) {
         return Err(format!(
-            "neither old nor new (acknowledged: {}): {seen:?}",
-            allowed.acknowledged
+            "neither old nor new (acknowledged: {}): elections {:?} for {:?} and {:?}",
+            allowed.acknowledged,
+            seen.indices(),
+            allowed.before.indices(),
+            allowed.after.indices(),
         ));
     }
     // And the store still works.
     let next = [0xA5; 50];
-    ready(store.save_election(1, &next, &[], Path::Idle, true))
+    finish(store.save_election(1, &next, &[], Path::Idle, true))
         .map_err(|error| format!("stuck: {error}"))?;
-    let newest = ready(store.election(0))
+    let newest = finish(store.election(0))
         .map_err(|error| format!("unreadable: {error}"))?
         .map(|election| election.state == next);
     if newest != Some(true) {

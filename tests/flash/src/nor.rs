@@ -6,8 +6,11 @@
 //! - Power can be cut after any byte of any program or erase ([`Nor::cut_after`]), inside the next
 //!   erase ([`Nor::cut_in_erase`]), or at a time in the past ([`Nor::cut_back`], with a journal).
 //!   What the running operation still had to do stays undone, or half of its bits are done
-//!   ([`Tear`]). After a cut every operation fails until [`Nor::power_up`].
-//! - Bits that were torn may read differently after each power-up (`flicker`).
+//!   ([`Tear`]). After a cut no operation ever completes, as if the code had stopped there: poll
+//!   with [`until_cut`](crate::until_cut), drop the future, then [`Nor::power_up`]. Lend the flash
+//!   (`&mut Nor` is a flash too), or it is dropped with the future.
+//! - Bits that were torn may read differently after each power-up, and bits that a cut erase left
+//!   just over the threshold may fall back, until their sector is erased (`flicker`).
 //! - Bits decay ([`Nor::decay`]); sectors wear out ([`Nor::wear_out`]) loudly or silently.
 //! - Everything is counted: erases per sector, page programs, simulated time.
 
@@ -65,12 +68,7 @@ pub struct Timing {
 
 impl Default for Timing {
     fn default() -> Self {
-        Self {
-            page_bytes: 256,
-            program_ns: 400_000,
-            erase_ns: 45_000_000,
-            read_ns_per_byte: 200,
-        }
+        Self { page_bytes: 256, program_ns: 400_000, erase_ns: 45_000_000, read_ns_per_byte: 200 }
     }
 }
 
@@ -170,7 +168,7 @@ pub struct Nor<const WORD: usize, const SECTOR: usize> {
     cut_in_erase: Option<u32>,
     dead: bool,
     unstable: Vec<(u32, u8)>,
-    unstable_sectors: Vec<u32>,
+    marginal: Vec<(u32, Vec<u8>)>,
     worn: Vec<(u32, Worn)>,
 }
 
@@ -200,42 +198,27 @@ impl<const WORD: usize, const SECTOR: usize> Nor<WORD, SECTOR> {
             cut_in_erase: None,
             dead: false,
             unstable: Vec::new(),
-            unstable_sectors: Vec::new(),
+            marginal: Vec::new(),
             worn: Vec::new(),
         }
+    }
+
+    /// A flash with these bytes, in whole sectors.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        let mut flash = Self::new(bytes.len() / SECTOR, 0);
+        for (word, chunk) in bytes.chunks_exact(WORD).enumerate().take(flash.data.len() / WORD) {
+            if chunk.iter().any(|byte| *byte != 0xFF) {
+                flash.program(word * WORD, chunk);
+            }
+        }
+        flash
     }
 
     /// All bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.data
-    }
-
-    /// Becomes a copy of another flash without allocating anew.
-    pub fn copy_from(&mut self, other: &Self) {
-        let random = self.random.clone();
-        self.data.clone_from(&other.data);
-        self.programmed.clone_from(&other.programmed);
-        self.erases.clone_from(&other.erases);
-        self.operations.clone_from(&other.operations);
-        self.unstable.clone_from(&other.unstable);
-        self.unstable_sectors.clone_from(&other.unstable_sectors);
-        self.worn.clone_from(&other.worn);
-        self.rule = other.rule;
-        self.tear = other.tear;
-        self.flicker = other.flicker;
-        self.timing = other.timing;
-        self.programs = other.programs;
-        self.overwrites = other.overwrites;
-        self.spent = other.spent;
-        self.erases_torn = other.erases_torn;
-        self.programs_torn = other.programs_torn;
-        self.elapsed_ns = other.elapsed_ns;
-        self.record = other.record;
-        self.cut_at = other.cut_at;
-        self.cut_in_erase = other.cut_in_erase;
-        self.dead = other.dead;
-        self.random = random;
     }
 
     /// Cuts the power when this many more bytes were programmed or erased.
@@ -274,14 +257,12 @@ impl<const WORD: usize, const SECTOR: usize> Nor<WORD, SECTOR> {
                 *byte = (*byte & !mask) | (roll & mask);
             }
         }
-        for sector in self.unstable_sectors.clone() {
-            let from = sector as usize * SECTOR;
-            for byte in self.data.iter_mut().skip(from).take(SECTOR) {
-                // One zero bit in sixteen gives way.
-                *byte |= self.random.u8(..)
-                    & self.random.u8(..)
-                    & self.random.u8(..)
-                    & self.random.u8(..);
+        for (sector, mask) in &self.marginal {
+            let from = *sector as usize * SECTOR;
+            for (byte, marginal) in self.data.iter_mut().skip(from).zip(mask) {
+                // One in sixteen of the bits that only just read as erased falls back.
+                let roll = self.random.u32(..).to_le_bytes();
+                *byte &= !(marginal & roll[0] & roll[1] & roll[2] & roll[3]);
             }
         }
     }
@@ -340,10 +321,14 @@ impl<const WORD: usize, const SECTOR: usize> Nor<WORD, SECTOR> {
         torn
     }
 
+    async fn stop_if_dead(&self) {
+        if self.dead {
+            core::future::pending::<()>().await;
+        }
+    }
+
     fn is_programmed(&self, word: usize) -> bool {
-        self.programmed
-            .get(word / 64)
-            .is_some_and(|bits| bits >> (word % 64) & 1 == 1)
+        self.programmed.get(word / 64).is_some_and(|bits| bits >> (word % 64) & 1 == 1)
     }
 
     fn set_programmed(&mut self, word: usize, programmed: bool) {
@@ -358,10 +343,7 @@ impl<const WORD: usize, const SECTOR: usize> Nor<WORD, SECTOR> {
 
     fn worn_at(&self, address: usize) -> Option<Worn> {
         let sector = (address / SECTOR) as u32;
-        self.worn
-            .iter()
-            .find(|(worn, _)| *worn == sector)
-            .map(|(_, how)| *how)
+        self.worn.iter().find(|(worn, _)| *worn == sector).map(|(_, how)| *how)
     }
 
     /// Clears the bits that a program clears, and marks its words.
@@ -413,6 +395,7 @@ impl<const WORD: usize, const SECTOR: usize> Nor<WORD, SECTOR> {
         let Some(sector) = self.data.get_mut(from..from + SECTOR) else {
             return;
         };
+        let before = self.flicker.then(|| sector.to_vec());
         if self.tear == Tear::Clean {
             sector.iter_mut().take(done).for_each(|byte| *byte = 0xFF);
         } else {
@@ -425,14 +408,15 @@ impl<const WORD: usize, const SECTOR: usize> Nor<WORD, SECTOR> {
                 }
                 *byte |= !stays;
             }
-            if self.flicker {
-                self.unstable_sectors.push((from / SECTOR) as u32);
+            if let Some(mut mask) = before {
+                for (mask, now) in mask.iter_mut().zip(sector) {
+                    *mask = !*mask & *now;
+                }
+                self.marginal.push(((from / SECTOR) as u32, mask));
             }
         }
         for word in from / WORD..(from + SECTOR) / WORD {
-            let blank = self.data[word * WORD..][..WORD]
-                .iter()
-                .all(|byte| *byte == 0xFF);
+            let blank = self.data[word * WORD..][..WORD].iter().all(|byte| *byte == 0xFF);
             if blank {
                 self.set_programmed(word, false);
             }
@@ -508,12 +492,7 @@ impl<const WORD: usize, const SECTOR: usize> Nor<WORD, SECTOR> {
         let page = self.timing.page_bytes as usize;
         let programs = ((from + bytes.len() - 1) / page - from / page + 1) as u64;
         self.programs += programs;
-        self.note(
-            from,
-            bytes.len(),
-            Some(bytes),
-            programs * self.timing.program_ns,
-        );
+        self.note(from, bytes.len(), Some(bytes), programs * self.timing.program_ns);
         match self.cut_within(bytes.len()) {
             None => {
                 self.program(from, bytes);
@@ -563,8 +542,7 @@ impl<const WORD: usize, const SECTOR: usize> Nor<WORD, SECTOR> {
             self.erases[sector] += 1;
             let range = from as u32..(from + SECTOR) as u32;
             self.unstable.retain(|(at, _)| !range.contains(at));
-            self.unstable_sectors
-                .retain(|torn| *torn as usize != sector);
+            self.marginal.retain(|(torn, _)| *torn as usize != sector);
         }
         Ok(())
     }
@@ -578,9 +556,7 @@ impl<const WORD: usize, const SECTOR: usize> ReadNorFlash for Nor<WORD, SECTOR> 
     const READ_SIZE: usize = 1;
 
     async fn read(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), NorError> {
-        if self.dead {
-            return Err(NorError::PowerLost);
-        }
+        self.stop_if_dead().await;
         let from = offset as usize;
         let Some(found) = self.data.get(from..from + bytes.len()) else {
             return Err(NorError::OutOfBounds);
@@ -600,10 +576,14 @@ impl<const WORD: usize, const SECTOR: usize> NorFlash for Nor<WORD, SECTOR> {
     const ERASE_SIZE: usize = SECTOR;
 
     async fn erase(&mut self, from: u32, to: u32) -> Result<(), NorError> {
-        self.erase_now(from, to)
+        let result = self.erase_now(from, to);
+        self.stop_if_dead().await;
+        result
     }
 
     async fn write(&mut self, offset: u32, bytes: &[u8]) -> Result<(), NorError> {
-        self.write_now(offset, bytes)
+        let result = self.write_now(offset, bytes);
+        self.stop_if_dead().await;
+        result
     }
 }

@@ -1,16 +1,16 @@
-//! Futures that never wait.
+//! Futures that never wait, unless for a power that is off.
 
 use core::future::Future;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 
-/// Runs a future to its end. On [`Nor`](crate::Nor) nothing ever waits, so it ends at once.
-pub fn ready<T>(future: impl Future<Output = T>) -> T {
-    let mut future = pin!(future);
+/// Runs a future to its end, or to the cut: `None` means that the power is off.
+///
+/// On [`Nor`](crate::Nor) nothing ever waits, so one poll decides.
+pub fn until_cut<T>(future: impl Future<Output = T>) -> Option<T> {
     let mut context = Context::from_waker(Waker::noop());
-    loop {
-        if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
-            return value;
-        }
+    match pin!(future).poll(&mut context) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
     }
 }

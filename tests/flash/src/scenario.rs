@@ -5,10 +5,37 @@ use bellwether::cells::{
 };
 
 use crate::nor::{Nor, WordRule};
-use crate::ready::ready;
+use crate::ready::until_cut;
 
 /// The store under test.
-pub type Cells<const WORD: usize, const SECTOR: usize> = Store<Nor<WORD, SECTOR>, 8, 704>;
+pub type Cells<'f, const WORD: usize, const SECTOR: usize> =
+    Store<&'f mut Nor<WORD, SECTOR>, 8, 704>;
+
+/// Why a step did not end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Halt {
+    /// The power was cut.
+    Cut,
+    /// The store refused.
+    Failed(Error),
+}
+
+impl std::fmt::Display for Halt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Cut => f.write_str("the power was cut"),
+            Self::Failed(error) => error.fmt(f),
+        }
+    }
+}
+
+/// Runs something on the flash to its end or to the cut.
+pub fn finish<T>(future: impl Future<Output = Result<T, Error>>) -> Result<T, Halt> {
+    match until_cut(future) {
+        Some(result) => result.map_err(Halt::Failed),
+        None => Err(Halt::Cut),
+    }
+}
 
 /// A flash with two regions, and how its store is opened.
 #[derive(Debug, Clone)]
@@ -131,32 +158,27 @@ impl<const WORD: usize, const SECTOR: usize> Bench<WORD, SECTOR> {
     #[must_use]
     pub fn layout(&self) -> Layout {
         let middle = (self.sectors * SECTOR) as u32;
-        Layout {
-            a: 0..middle,
-            b: middle..2 * middle,
-        }
+        Layout { a: 0..middle, b: middle..2 * middle }
     }
 
     /// Opens the store.
-    pub fn open(&self, flash: Nor<WORD, SECTOR>) -> Result<(Cells<WORD, SECTOR>, Report), Error> {
+    pub fn open<'f>(
+        &self,
+        flash: &'f mut Nor<WORD, SECTOR>,
+    ) -> Result<(Cells<'f, WORD, SECTOR>, Report), Halt> {
         #[cfg(feature = "sabotage")]
-        return ready(Cells::open_sabotaged(flash, &self.layout(), self.sabotage));
+        return finish(Cells::open_sabotaged(flash, &self.layout(), self.sabotage));
         #[cfg(not(feature = "sabotage"))]
-        ready(Cells::open(flash, &self.layout()))
+        finish(Cells::open(flash, &self.layout()))
     }
 
     /// Does one step, and gives the epoch if it committed one.
-    pub fn run(&self, store: &mut Cells<WORD, SECTOR>, step: &Step) -> Result<u32, Error> {
-        ready(async {
+    pub fn run(&self, store: &mut Cells<'_, WORD, SECTOR>, step: &Step) -> Result<u32, Halt> {
+        finish(async {
             match step {
-                Step::Provision {
-                    chunks,
-                    first_epoch,
-                } => {
+                Step::Provision { chunks, first_epoch } => {
                     stage(store, chunks).await?;
-                    store
-                        .complete_provisioning(1, BootEpoch(*first_epoch))
-                        .await?;
+                    store.complete_provisioning(1, BootEpoch(*first_epoch)).await?;
                 }
                 Step::Boot => return Ok(store.begin_epoch().await?.epoch().0),
                 Step::Election(bytes) => {
@@ -180,7 +202,7 @@ impl<const WORD: usize, const SECTOR: usize> Bench<WORD, SECTOR> {
 }
 
 async fn stage<const WORD: usize, const SECTOR: usize>(
-    store: &mut Cells<WORD, SECTOR>,
+    store: &mut Cells<'_, WORD, SECTOR>,
     chunks: &[Vec<u8>],
 ) -> Result<(), Error> {
     for (number, chunk) in (0..).zip(chunks) {
@@ -195,10 +217,7 @@ impl Model {
     pub fn after(&self, step: &Step, epoch: u32) -> Self {
         let mut next = self.clone();
         match step {
-            Step::Provision {
-                chunks,
-                first_epoch,
-            } => {
+            Step::Provision { chunks, first_epoch } => {
                 next.configuration = Some(chunks.clone());
                 next.provisioned = true;
                 next.epoch = next.epoch.max(*first_epoch);
@@ -218,9 +237,9 @@ impl Model {
 
     /// Reads everything that the model describes, except the epoch.
     pub fn observe<const WORD: usize, const SECTOR: usize>(
-        store: &mut Cells<WORD, SECTOR>,
-    ) -> Result<Self, Error> {
-        ready(async {
+        store: &mut Cells<'_, WORD, SECTOR>,
+    ) -> Result<Self, Halt> {
+        finish(async {
             let mut seen = Self {
                 provisioned: store.provisioning().await == Provisioning::Complete,
                 ..Self::default()
@@ -245,13 +264,16 @@ impl Model {
         })
     }
 
+    /// The numbers of the elections that are remembered.
+    #[must_use]
+    pub fn indices(&self) -> Vec<u32> {
+        self.elections.iter().map(|(index, _)| *index).collect()
+    }
+
     /// Whether the cells hold what this model says, leaving the epoch aside.
     #[must_use]
     pub fn is_seen_in(&self, seen: &Self) -> bool {
-        let same = Self {
-            epoch: seen.epoch,
-            ..self.clone()
-        };
+        let same = Self { epoch: seen.epoch, ..self.clone() };
         same == *seen
     }
 }
@@ -264,10 +286,7 @@ pub fn life(elections: usize, seed: u64, largest: usize) -> Vec<Step> {
     let mut bytes = |length: usize| -> Vec<u8> { (0..length).map(|_| random.u8(..)).collect() };
     let chunks = |bytes: &mut dyn FnMut(usize) -> Vec<u8>| vec![bytes(90), bytes(200)];
     let mut steps = vec![
-        Step::Provision {
-            chunks: chunks(&mut bytes),
-            first_epoch: 1000,
-        },
+        Step::Provision { chunks: chunks(&mut bytes), first_epoch: 1000 },
         Step::Boot,
         Step::WriteOldNote(77),
     ];

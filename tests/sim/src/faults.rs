@@ -18,6 +18,10 @@ pub struct Mix {
     loss: bool,
     one_way: bool,
     slow: bool,
+    decay: bool,
+    /// One board's flash has a sector that can no longer be written.
+    worn: bool,
+    cut_writes: f64,
     /// Mean time between faults.
     mean_us: Time,
     /// Set on every link from the start.
@@ -40,6 +44,9 @@ impl Mix {
             loss,
             one_way,
             slow,
+            decay: rng.f64() < 0.3,
+            worn: rng.f64() < 0.1,
+            cut_writes: if rng.f64() < 0.3 { rng.f64() * 0.1 } else { 0.0 },
             // Now and then a storm: several faults within one election.
             mean_us: if rng.f64() < 0.2 {
                 rng.u64(t_us / 4..2 * t_us)
@@ -76,6 +83,11 @@ impl Faults {
     /// Faults until `end`; then the network is whole and every node runs or is without power.
     pub fn play<const W: usize>(&mut self, world: &mut World<W>, end: Time) {
         world.network.set_all_links(self.mix.everywhere);
+        world.cut_writes = self.mix.cut_writes;
+        if self.mix.worn {
+            let node = self.rng.usize(0..world.machines.len());
+            world.machines[node].flash.wear_out(&mut self.rng);
+        }
         let mut next = world.now + self.gap();
         while world.now < end {
             let planned = self.later.peek().map_or(Time::MAX, |Reverse((at, _))| *at);
@@ -90,6 +102,7 @@ impl Faults {
                 next = world.now + self.gap();
             }
         }
+        world.cut_writes = 0.0;
         world.network.heal();
         for node in 0..world.machines.len() {
             world.resume(node);
@@ -133,12 +146,10 @@ impl Faults {
             _ => self.rng.usize(0..nodes),
         };
         let (tm, tp) = (world.timing().tm.0, world.timing().tp.0);
-        match self.rng.u8(0..8) {
-            0 | 1 if self.mix.crash => {
-                if world.machines[victim].powered {
-                    world.kill(victim);
-                    self.after(world, 0..30, Later::Boot(victim));
-                }
+        match self.rng.u8(0..9) {
+            0 | 1 if self.mix.crash && world.machines[victim].powered => {
+                world.kill(victim);
+                self.after(world, 0..30, Later::Boot(victim));
             }
             2 if self.mix.pause_short && world.is_running(victim) => {
                 world.pause(victim);
@@ -177,6 +188,7 @@ impl Faults {
                 world.network.set_all_links(slow);
                 self.after(world, 2..60, Later::RestoreLinks);
             }
+            8 if self.mix.decay => world.machines[victim].flash.decay(&mut self.rng),
             _ => {}
         }
     }

@@ -9,13 +9,18 @@
 
 pub mod checker;
 pub mod clock;
+pub mod demo;
 pub mod faults;
+pub mod flash;
 pub mod liveness;
 pub mod machine;
 pub mod measure;
 pub mod network;
+pub mod observe;
 pub mod play;
 pub mod random;
 pub mod report;
+pub mod settings;
 pub mod shell;
+pub mod storage;
 pub mod world;

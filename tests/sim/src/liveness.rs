@@ -6,7 +6,7 @@
 use bellwether::config::Algorithm;
 
 use crate::clock::Time;
-use crate::world::Settings;
+use crate::settings::Settings;
 
 /// What disturbed a settled flock, once, on a network without faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -60,7 +60,7 @@ pub fn bound_us(settings: &Settings, cause: Cause) -> Time {
     let [tm, tp, t, ts] = [timing.tm.0, timing.tp.0, timing.t.0, timing.ts.0];
     let round_trip = 2 * tm + tp;
     // Strict durability makes every change of the state vector wait for a save.
-    let (slow, reorganize) = (settings.save_us.1, settings.reorganize_us.1);
+    let (slow, reorganize) = (settings.flash.save_us_max(), settings.reorganize_us.1);
     let save = ts.max(slow);
     let boot = settings.boot_us + 2 * slow;
     // E: Halt for a whole T, NewCoordinator, reorganization, Ready.

@@ -12,13 +12,28 @@ use bellwether_scenario::ResetCause;
 use rustc_hash::FxHashSet;
 
 use crate::clock::{Clock, Time};
+use crate::flash::Flash;
 use crate::shell::Deferred;
 
-/// What safe storage holds.
-#[derive(Debug, Clone, Default)]
-pub struct Store {
-    pub epoch: u32,
-    pub record: Option<Box<[u8]>>,
+/// What a cell must hold, as far as that is known from outside.
+#[derive(Debug, Default)]
+pub struct Known<T> {
+    /// The last value whose save was acknowledged.
+    pub acknowledged: T,
+    /// Values whose save was cut since: one of them may be there instead.
+    pub perhaps: Vec<T>,
+}
+
+impl<T: PartialEq> Known<T> {
+    fn acknowledge(&mut self, value: T) {
+        self.acknowledged = value;
+        self.perhaps.clear();
+    }
+
+    /// Whether a boot may find this.
+    pub fn allows(&self, found: &T) -> bool {
+        self.acknowledged == *found || self.perhaps.contains(found)
+    }
 }
 
 /// A write that is under way.
@@ -48,14 +63,11 @@ pub struct LastRequest {
 /// The task of a simulated node: its definitions tell groups, members and computations apart.
 #[derive(Debug, Default)]
 pub struct SimTask {
-    pub runs: bool,
     computed: u32,
 }
 
 impl<const W: usize> Application<W> for SimTask {
-    fn stop(&mut self) {
-        self.runs = false;
-    }
+    fn stop(&mut self) {}
 
     fn reorganize(&mut self, group: GroupId, members: &NodeSet<W>) -> Definition {
         self.computed += 1;
@@ -66,12 +78,9 @@ impl<const W: usize> Application<W> for SimTask {
         Definition::new(&bytes).unwrap_or(Definition::SINGLE)
     }
 
-    fn start(&mut self, _me: NodeId, _definition: &Definition) {
-        self.runs = true;
-    }
+    fn start(&mut self, _me: NodeId, _definition: &Definition) {}
 }
 
-#[derive(Debug)]
 pub struct Machine<const W: usize> {
     pub clock: Clock,
     /// The node, while the power is on and the firmware has started.
@@ -80,9 +89,10 @@ pub struct Machine<const W: usize> {
     pub paused: bool,
     /// Goes up with every loss of RAM, so that what was scheduled for an earlier life is void.
     pub life: u32,
-    pub store: Store,
+    pub flash: Flash,
+    pub epoch: Known<u32>,
+    pub record: Known<Option<Box<[u8]>>>,
     pub writes: VecDeque<Write>,
-    pub write_ends: Time,
     /// A save with `wait` is under way: no event is handled.
     pub blocked: bool,
     pub queue: VecDeque<Received>,
@@ -90,7 +100,8 @@ pub struct Machine<const W: usize> {
     pub wake_at: Time,
     /// When the node is told next that it runs on time.
     pub next_tick: Time,
-    pub task: SimTask,
+    pub task: Box<dyn Application<W>>,
+    pub task_runs: bool,
     pub resets: BTreeMap<ResetCause, u64>,
     pub requests: Vec<LastRequest>,
     pub saves: u64,
@@ -104,22 +115,24 @@ pub struct Machine<const W: usize> {
 }
 
 impl<const W: usize> Machine<W> {
-    pub fn new(clock: Clock, nodes: usize) -> Self {
+    pub fn new(clock: Clock, nodes: usize, flash: Flash, task: Box<dyn Application<W>>) -> Self {
         Self {
             clock,
             node: None,
             powered: false,
             paused: false,
             life: 0,
-            store: Store::default(),
+            flash,
+            epoch: Known::default(),
+            record: Known::default(),
             writes: VecDeque::new(),
-            write_ends: 0,
             blocked: false,
             queue: VecDeque::new(),
             busy_until: 0,
             wake_at: Time::MAX,
             next_tick: 0,
-            task: SimTask::default(),
+            task,
+            task_runs: false,
             resets: BTreeMap::new(),
             requests: vec![LastRequest::default(); nodes],
             saves: 0,
@@ -130,9 +143,8 @@ impl<const W: usize> Machine<W> {
         }
     }
 
-    /// RAM is lost. Of the writes that were under way the first leaves the old or the new value,
-    /// the others never began.
-    pub fn lose_ram(&mut self, rng: &mut fastrand::Rng) {
+    /// RAM is lost, and with it what was being written; `true` if flash was torn by that.
+    pub fn lose_ram(&mut self, now: Time) -> bool {
         self.life += 1;
         self.node = None;
         self.blocked = false;
@@ -140,23 +152,36 @@ impl<const W: usize> Machine<W> {
         self.deferred.clear();
         self.traced = None;
         self.wake_at = Time::MAX;
-        self.task.runs = false;
-        if let Some(write) = self.writes.pop_front()
-            && rng.bool()
-        {
-            self.commit(write);
+        self.task_runs = false;
+        for write in std::mem::take(&mut self.writes) {
+            match write {
+                Write::Epoch(epoch) => self.epoch.perhaps.push(epoch),
+                Write::State { record, .. } => self.record.perhaps.push(Some(record)),
+            }
         }
-        self.writes.clear();
+        self.flash.cut(now)
     }
 
     pub fn commit(&mut self, write: Write) {
         match write {
-            Write::Epoch(epoch) => self.store.epoch = epoch,
+            Write::Epoch(epoch) => self.epoch.acknowledge(epoch),
             Write::State { record, .. } => {
-                let state = StateVector::<W>::decode(&record);
-                self.durable_groups.extend(state.ok().and_then(|state| state.group));
-                self.store.record = Some(record);
+                self.note_durable(&record);
+                self.record.acknowledge(Some(record));
             }
         }
+    }
+
+    /// The group of this record is durable here.
+    pub fn note_durable(&mut self, record: &[u8]) {
+        let state = StateVector::<W>::decode(record);
+        self.durable_groups.extend(state.ok().and_then(|state| state.group));
+    }
+}
+
+impl<const W: usize> std::fmt::Debug for Machine<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let state = self.node.as_ref().map(Node::state_vector);
+        f.debug_struct("Machine").field("powered", &self.powered).field("state", &state).finish()
     }
 }

@@ -40,6 +40,8 @@ struct Arguments {
 enum Command {
     /// Measure failover, merge and steady state
     Measure(measure::Options),
+    /// The timers that follow from Tm and Tp, and what a slower network costs
+    Timers,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match (&arguments.command, &arguments.scenario) {
         (Some(Command::Measure(options)), _) => Ok(measure::command(options)),
+        (Some(Command::Timers), _) => Ok(measure::timers::command()),
         (None, Some(file)) => play_file(file, &arguments),
         (None, None) => random_runs(&arguments),
     };

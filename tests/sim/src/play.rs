@@ -5,7 +5,8 @@ use bellwether::time::Duration;
 use bellwether_scenario::{self as scenario, NodeEvent, Run, Scenario, Step, Watch, judge};
 
 use crate::report::Totals;
-use crate::world::{Settings, World};
+use crate::settings::Settings;
+use crate::world::World;
 
 /// How a scenario went.
 #[derive(Debug)]

@@ -6,13 +6,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bellwether::config::{Algorithm, Durability, Timing};
 use bellwether::errata::Errata;
 use bellwether::time::Duration;
+use bellwether_flash::Tear;
 use bellwether_scenario::{self as scenario, NodeEvent, Run};
 
 use crate::clock::Time;
 use crate::faults::{Faults, Mix};
+use crate::flash::FlashSettings;
 use crate::liveness::{Cause, bound_us};
 use crate::report::Totals;
-use crate::world::{Settings, World};
+use crate::settings::Settings;
+use crate::world::World;
 
 /// A random run lasts at least this long.
 const RUN_US_MIN: Time = 20_000_000;
@@ -76,8 +79,15 @@ fn draw_settings(seed: u64, rng: &mut fastrand::Rng, options: &Options) -> Setti
     let tm = rng.u64(10_000..=50_000);
     // Tp has room for the datagrams that may wait before the one that is answered.
     let tp = rng.u64(5_000..=25_000).max(4 * handling_us * u64::from(nodes));
-    let save_us = [(500, 1000), (1000, 4000), (3000, 5000)][rng.usize(0..3)];
-    let mut timing = Timing::derive(Duration(tm), Duration(tp), Duration(save_us.1 + 1000));
+    let flash = FlashSettings {
+        program_us: rng.u64(30..=400),
+        erase_us: [3_000, 10_000, 45_000][rng.usize(0..3)],
+        fixed_save_us: None,
+        tear: Tear::ALL[rng.usize(0..Tear::ALL.len())],
+        flicker: rng.bool(),
+    };
+    let ts = Duration(flash.save_us_max());
+    let mut timing = Timing::derive(Duration(tm), Duration(tp), ts);
     if strict {
         timing = timing.strict(nodes.into());
     }
@@ -86,7 +96,7 @@ fn draw_settings(seed: u64, rng: &mut fastrand::Rng, options: &Options) -> Setti
     }
     let mut settings = Settings::new(nodes, algorithm, timing, seed);
     settings.durability = durability;
-    settings.save_us = save_us;
+    settings.flash = flash;
     settings.handling_us = handling_us;
     settings.base_delay_us =
         [(tm / 20, tm / 2), (tm / 20, tm), (tm / 2, tm), (tm / 20, tm / 10)][rng.usize(0..4)];

@@ -18,6 +18,8 @@ pub struct Totals {
     pub assertion_1_us: u64,
     pub saves: u64,
     pub writes_cut: u64,
+    pub flash_repairs: u64,
+    pub saves_retried: u64,
     pub resets: u64,
     pub overflows: u64,
     pub suspicions: u64,
@@ -38,6 +40,8 @@ impl Totals {
             assertion_1_us: world.checker.assertion_1_us(world.now),
             saves: tally.saves,
             writes_cut: tally.writes_cut,
+            flash_repairs: tally.flash_repairs,
+            saves_retried: tally.saves_retried,
             resets: tally.resets,
             overflows: tally.overflows,
             suspicions: tally.suspicions,
@@ -55,6 +59,8 @@ impl Totals {
         self.assertion_1_us += other.assertion_1_us;
         self.saves += other.saves;
         self.writes_cut += other.writes_cut;
+        self.flash_repairs += other.flash_repairs;
+        self.saves_retried += other.saves_retried;
         self.resets += other.resets;
         self.overflows += other.overflows;
         self.suspicions += other.suspicions;
@@ -74,6 +80,8 @@ impl Totals {
             "wall_seconds": wall_seconds,
             "saves": self.saves,
             "writes_cut": self.writes_cut,
+            "flash_repairs": self.flash_repairs,
+            "saves_retried": self.saves_retried,
             "resets": self.resets,
             "queue_overflows": self.overflows,
             "suspicions": self.suspicions,

@@ -117,7 +117,10 @@ impl<const W: usize> World<W> {
                 self.begin_write(node, Write::State { ticket, wait, record });
                 return wait;
             }
-            Effect::StopApplication => self.machines[node].task.runs = false,
+            Effect::StopApplication => {
+                self.machines[node].task_runs = false;
+                self.machines[node].task.stop();
+            }
             Effect::Reorganize { group, members } => {
                 self.schedule_reorganization(node, group, members);
             }
@@ -135,19 +138,15 @@ impl<const W: usize> World<W> {
     }
 
     fn start_application(&mut self, node: usize) {
-        use bellwether::application::Application;
         let machine = &mut self.machines[node];
         let Some(running) = &machine.node else { return };
         let state = running.state_vector();
         let (status, definition) = (state.status, state.definition.clone());
-        let twice = machine.task.runs;
+        let twice = machine.task_runs;
         match definition {
             Some(definition) if status == Status::Normal && !twice => {
-                <_ as Application<W>>::start(
-                    &mut machine.task,
-                    crate::world::node_id(node),
-                    &definition,
-                );
+                machine.task_runs = true;
+                machine.task.start(crate::world::node_id(node), &definition);
             }
             _ => {
                 let what = format!("node {} in {status:?}, running already: {twice}", node + 1);
@@ -214,7 +213,7 @@ impl<const W: usize> World<W> {
         let now = self.now;
         let machine = &self.machines[node];
         let Some(running) = &machine.node else { return };
-        if machine.store.epoch != running.boot_epoch() {
+        if machine.epoch.acknowledged != running.boot_epoch() {
             let what = format!("node {}: {kind:?} in boot {}", node + 1, running.boot_epoch());
             self.checker.violation(now, "a datagram before its boot epoch was durable", what);
         }

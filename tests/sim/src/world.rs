@@ -7,79 +7,24 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
 
-use bellwether::config::{Algorithm, Config, ConfigError, Durability, Timing};
+use bellwether::application::Application;
+use bellwether::config::{Algorithm, Config, ConfigError, Timing};
 use bellwether::effects::Effects;
-use bellwether::errata::Errata;
 use bellwether::id::{GroupId, NodeId, NodeSet};
 use bellwether::node::{Event, Node};
-use bellwether::state::{Status, Summary};
+use bellwether::time::Duration;
 use bellwether_scenario::{Action, NodeEvent, ResetCause, What};
 
-use crate::checker::{Checker, View};
+use crate::checker::Checker;
 use crate::clock::{Clock, Time};
-use crate::machine::{Machine, Received, Write};
+use crate::flash::Flash;
+use crate::machine::{Machine, Received, SimTask};
 use crate::network::{Fate, Network};
-
-/// What a run is made of.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    pub nodes: u8,
-    pub algorithm: Algorithm,
-    pub durability: Durability,
-    pub timing: Timing,
-    pub preference: Vec<u8>,
-    pub errata: Errata,
-    pub seed: u64,
-    /// The delay of a perfect link is drawn from this range.
-    pub base_delay_us: (Time, Time),
-    pub save_us: (Time, Time),
-    /// How long a node is busy with one datagram.
-    pub handling_us: Time,
-    /// How many frames wait at a busy node; more are lost.
-    pub queue_frames: usize,
-    /// From power to the first event.
-    pub boot_us: Time,
-    pub reorganize_us: (Time, Time),
-    /// Every clock is off by up to this.
-    pub drift_ppm: i32,
-    /// Collect a trace.
-    pub trace: bool,
-}
-
-impl Settings {
-    /// A quiet network: the base delay of INTERFACES, small saves, an ordinary board.
-    pub fn new(nodes: u8, algorithm: Algorithm, timing: Timing, seed: u64) -> Self {
-        let tm = timing.tm.0;
-        Self {
-            nodes,
-            algorithm,
-            durability: Durability::Group,
-            timing,
-            preference: vec![0; nodes.into()],
-            errata: Errata::default(),
-            seed,
-            base_delay_us: (tm / 20, tm / 2),
-            save_us: (1000.min(timing.ts.0), 2000.min(timing.ts.0)),
-            handling_us: 50,
-            queue_frames: 16,
-            boot_us: 2000,
-            reorganize_us: (100, 500),
-            drift_ppm: 0,
-            trace: false,
-        }
-    }
-
-    /// The timing of a node: answers are spread so that each finds the asker free.
-    fn node_timing(&self) -> Timing {
-        let most = self.timing.tp.0 / 2 / u64::from(self.nodes);
-        let answer_spacing = bellwether::time::Duration(self.handling_us.min(most));
-        Timing { answer_spacing, ..self.timing }
-    }
-}
+use crate::settings::{Settings, Tally};
 
 /// What happens in the world.
 #[derive(Debug)]
-enum Happening {
+pub(crate) enum Happening {
     Arrive {
         to: u8,
         bytes: Rc<[u8]>,
@@ -93,6 +38,23 @@ enum Happening {
         life: u32,
     },
     WriteDone {
+        node: u8,
+        life: u32,
+    },
+    WriteFailed {
+        node: u8,
+        life: u32,
+    },
+    /// The power of a board is cut, because it is writing to flash.
+    Cut {
+        node: u8,
+        life: u32,
+    },
+    PowerOn {
+        node: u8,
+    },
+    /// The shell looks whether there is room to be made in flash.
+    Idle {
         node: u8,
         life: u32,
     },
@@ -128,25 +90,6 @@ impl Ord for Entry {
     }
 }
 
-/// What a run counts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tally {
-    pub datagrams: u64,
-    pub bytes: u64,
-    pub elections: u64,
-    pub suspicions: u64,
-    pub suspicions_wrong: u64,
-    pub overflows: u64,
-    pub saves: u64,
-    pub writes_cut: u64,
-    pub resets: u64,
-    /// When a node last suspected its coordinator for the first time since this was cleared.
-    pub first_suspicion: Option<Time>,
-    /// Datagrams handed to the network when that was.
-    pub datagrams_at_suspicion: u64,
-    pub bytes_at_suspicion: u64,
-}
-
 #[derive(Debug)]
 pub struct World<const W: usize> {
     pub settings: Settings,
@@ -159,15 +102,11 @@ pub struct World<const W: usize> {
     pub machines: Vec<Machine<W>>,
     pub checker: Checker,
     pub tally: Tally,
+    /// The probability that the power is cut during a write to flash.
+    pub cut_writes: f64,
     /// Collected while `settings.trace`; the caller drains it.
     pub trace: Vec<NodeEvent>,
     pub(crate) effects: Option<Box<Effects<W>>>,
-}
-
-/// After a lost or late frame: so long it can take until a node acts because of it.
-fn grace(settings: &Settings) -> Time {
-    let timing = &settings.timing;
-    timing.quiet.0 + timing.stagger.0 * u64::from(settings.nodes) + 3 * timing.t.0
 }
 
 pub(crate) fn node_id(index: usize) -> NodeId {
@@ -175,15 +114,25 @@ pub(crate) fn node_id(index: usize) -> NodeId {
 }
 
 impl<const W: usize> World<W> {
-    /// All nodes without power.
+    /// All nodes without power, with a task that only tells groups apart.
     pub fn new(settings: Settings) -> Self {
+        Self::with_tasks(settings, |_| Box::new(SimTask::default()))
+    }
+
+    /// All nodes without power; `task` makes the task of each node.
+    pub fn with_tasks(
+        settings: Settings,
+        task: impl Fn(NodeId) -> Box<dyn Application<W>>,
+    ) -> Self {
         let mut rng = fastrand::Rng::with_seed(settings.seed);
         let nodes = usize::from(settings.nodes);
         let (low, high) = settings.base_delay_us;
         let drift = settings.drift_ppm;
         let machines = (0..nodes)
-            .map(|_| {
-                Machine::new(Clock::new(rng.u32(0..10_000_000), rng.i32(-drift..=drift)), nodes)
+            .map(|node| {
+                let clock = Clock::new(rng.u32(0..10_000_000), rng.i32(-drift..=drift));
+                let flash = Flash::new(settings.flash, rng.u64(..));
+                Machine::new(clock, nodes, flash, task(node_id(node)))
             })
             .collect();
         Self {
@@ -193,8 +142,13 @@ impl<const W: usize> World<W> {
             order: 0,
             network: Network::new(nodes, low..=high),
             machines,
-            checker: Checker::new(nodes, settings.algorithm == Algorithm::Bully, grace(&settings)),
+            checker: Checker::new(
+                nodes,
+                settings.algorithm == Algorithm::Bully,
+                settings.grace_us(),
+            ),
             tally: Tally::default(),
+            cut_writes: 0.0,
             trace: Vec::new(),
             effects: Some(Box::default()),
             rng,
@@ -206,7 +160,7 @@ impl<const W: usize> World<W> {
         &self.timing
     }
 
-    fn schedule(&mut self, at: Time, happening: Happening) {
+    pub(crate) fn schedule(&mut self, at: Time, happening: Happening) {
         self.order += 1;
         self.queue.push(Reverse(Entry { at, order: self.order, happening }));
     }
@@ -249,6 +203,24 @@ impl<const W: usize> World<W> {
             Happening::WriteDone { node, life } => {
                 if self.machines[usize::from(node)].life == life {
                     self.write_done(node.into());
+                }
+            }
+            Happening::Cut { node, life } => {
+                if self.machines[usize::from(node)].life == life {
+                    self.kill(node.into());
+                    let back = self.now + self.rng.u64(0..20 * self.timing.t.0);
+                    self.schedule(back, Happening::PowerOn { node });
+                }
+            }
+            Happening::WriteFailed { node, life } => {
+                if self.machines[usize::from(node)].life == life {
+                    self.write_failed(node.into());
+                }
+            }
+            Happening::PowerOn { node } => self.power_on(node.into()),
+            Happening::Idle { node, life } => {
+                if self.machines[usize::from(node)].life == life {
+                    self.idle(node.into());
                 }
             }
             Happening::Reorganized { node, life, group, members } => {
@@ -304,10 +276,9 @@ impl<const W: usize> World<W> {
         if !machine.powered {
             return;
         }
-        self.tally.writes_cut += u64::from(!machine.writes.is_empty());
         machine.powered = false;
         machine.paused = false;
-        machine.lose_ram(&mut self.rng);
+        self.tally.writes_cut += u64::from(machine.lose_ram(self.now));
         self.record(node, What::Kill);
         self.observe(node);
     }
@@ -344,6 +315,7 @@ impl<const W: usize> World<W> {
         for (index, preference) in settings.preference.iter().enumerate() {
             config.add_member(index as u8 + 1, *preference)?;
         }
+        config.check_save_time(Duration(settings.flash.save_us_max()))?;
         Ok(config)
     }
 
@@ -360,8 +332,7 @@ impl<const W: usize> World<W> {
         }
         machine.next_tick = self.now;
         machine.busy_until = self.now;
-        machine.write_ends = self.now;
-        let stored_epoch = Some(machine.store.epoch);
+        let stored_epoch = self.read_flash(node);
         self.record(node, What::Boot);
         self.step(node, Event::Boot { stored_epoch });
         self.run_machine(node);
@@ -371,7 +342,7 @@ impl<const W: usize> World<W> {
     pub(crate) fn reset(&mut self, node: usize, cause: ResetCause) {
         let machine = &mut self.machines[node];
         *machine.resets.entry(cause).or_default() += 1;
-        machine.lose_ram(&mut self.rng);
+        self.tally.writes_cut += u64::from(machine.lose_ram(self.now));
         let life = machine.life;
         self.tally.resets += 1;
         self.record(node, What::Reset { cause });
@@ -485,7 +456,6 @@ impl<const W: usize> World<W> {
     }
 
     fn reorganized(&mut self, node: usize, group: GroupId, members: [u64; 4]) {
-        use bellwether::application::Application;
         let machine = &mut self.machines[node];
         if machine.paused {
             // Computed, but handed over only when the node runs again.
@@ -518,109 +488,5 @@ impl<const W: usize> World<W> {
         let at = self.now + self.rng.u64(low..=high);
         let life = self.machines[node].life;
         self.schedule(at, Happening::Reorganized { node: node as u8, life, group, members: bits });
-    }
-
-    // --- safe storage -----------------------------------------------------------------------
-
-    pub(crate) fn begin_write(&mut self, node: usize, write: Write) {
-        let (low, high) = self.settings.save_us;
-        let takes = self.rng.u64(low..=high);
-        let machine = &mut self.machines[node];
-        machine.write_ends = machine.write_ends.max(self.now) + takes;
-        machine.writes.push_back(write);
-        let (at, life) = (machine.write_ends, machine.life);
-        self.schedule(at, Happening::WriteDone { node: node as u8, life });
-    }
-
-    fn write_done(&mut self, node: usize) {
-        let machine = &mut self.machines[node];
-        if machine.paused {
-            // The flash part works on; the processor notices later.
-            let life = machine.life;
-            self.schedule(self.now + 100, Happening::WriteDone { node: node as u8, life });
-            return;
-        }
-        let Some(write) = machine.writes.pop_front() else { return };
-        machine.commit(write.clone());
-        match write {
-            Write::Epoch(epoch) => {
-                self.step(node, Event::EpochSaved { read_back: Some(epoch) });
-            }
-            Write::State { wait: true, .. } => {
-                machine.blocked = false;
-                self.carry_out_deferred(node);
-            }
-            Write::State { ticket, .. } => self.step(node, Event::Saved(ticket)),
-        }
-        self.run_machine(node);
-    }
-
-    // --- what is seen of the nodes ----------------------------------------------------------
-
-    /// Tells checker and trace what the node's state vector is now.
-    pub(crate) fn observe(&mut self, node: usize) {
-        let machine = &self.machines[node];
-        let view = match &machine.node {
-            Some(running) => {
-                let state = running.state_vector();
-                View {
-                    live: machine.powered && !machine.paused,
-                    paused: machine.paused,
-                    status: state.status,
-                    coordinator: state.coordinator.map(NodeId::get),
-                    group: state.group,
-                    definition: state.definition.as_ref().map(|d| d.digest()),
-                }
-            }
-            None => View { live: machine.powered, ..View::DOWN },
-        };
-        if *self.checker.view(node) != view {
-            self.check_members(node, &view);
-            self.checker.update(self.now, node, view);
-        }
-    }
-
-    /// A coordinator turns Normal only when every member has made the definition durable.
-    fn check_members(&mut self, node: usize, view: &View) {
-        let coordinates = view.coordinator == Some(node as u8 + 1);
-        let (true, Status::Normal, Some(group)) = (coordinates, view.status, view.group) else {
-            return;
-        };
-        let Some(state) = self.machines[node].node.as_ref().map(Node::state_vector) else { return };
-        let missing = |member: &NodeId| {
-            let member = &self.machines[usize::from(member.get()) - 1];
-            !member.durable_groups.contains(&group)
-        };
-        if let Some(member) = state.up.iter().find(missing) {
-            let what = format!("node {} in {group:?} without node {member}", node + 1);
-            self.checker.violation(self.now, "a coordinator Normal before its members", what);
-        }
-    }
-
-    pub(crate) fn record(&mut self, node: usize, what: What) {
-        if self.settings.trace {
-            let at_us = self.now;
-            self.trace.push(NodeEvent { at_us, node: node as u8 + 1, uncertainty_us: None, what });
-        }
-    }
-
-    pub fn summary(&self, node: usize) -> Option<Summary<W>> {
-        self.machines[node].node.as_ref().map(|running| running.state_vector().summary())
-    }
-
-    pub fn is_coordinator(&self, node: usize) -> bool {
-        let view = self.checker.view(node);
-        view.live && view.coordinator == Some(node as u8 + 1)
-    }
-
-    /// Powered, started and not paused.
-    pub fn is_running(&self, node: usize) -> bool {
-        let machine = &self.machines[node];
-        machine.node.is_some() && !machine.paused
-    }
-
-    /// Whether the live nodes among `nodes` are settled.
-    pub fn is_settled(&self, nodes: &[usize]) -> bool {
-        self.checker.is_settled(nodes.iter().copied())
     }
 }

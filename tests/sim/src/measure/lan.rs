@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use super::sample::{self, Recovery, name};
 use super::table::{Spread, Table};
 use super::{ALGORITHMS, Options, all, for_seeds, with_capacity};
-use crate::world::Settings;
+use crate::flash::FlashSettings;
+use crate::settings::Settings;
 
 const LOSS: f64 = 0.1;
 
@@ -18,7 +19,7 @@ fn settings(nodes: u8, algorithm: Algorithm, seed: u64) -> Settings {
     timing.check = ms(1000);
     let mut settings = Settings::new(nodes, algorithm, timing, seed);
     settings.base_delay_us = (1000, 5000);
-    settings.save_us = (2000, 2000);
+    settings.flash = FlashSettings::fixed((2000, 2000));
     settings.handling_us = 0;
     settings.reorganize_us = (0, 0);
     settings

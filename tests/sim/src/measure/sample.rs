@@ -4,7 +4,8 @@ use bellwether::config::Algorithm;
 use bellwether_scenario::LinkQuality;
 
 use crate::clock::Time;
-use crate::world::{Settings, World};
+use crate::settings::Settings;
+use crate::world::World;
 
 /// A flock that is not settled by then never will be.
 const GIVE_UP_US: Time = 30_000_000;
@@ -129,7 +130,7 @@ pub fn cold_start<const W: usize>(settings: Settings, loss: f64) -> Option<Recov
             world.power_on(node);
         }
         // Nobody is settled before everybody is there.
-        let booted = world.settings.boot_us + 2 * world.settings.save_us.1;
+        let booted = world.settings.boot_us + 2 * world.settings.flash.save_us_max();
         world.run_for(booted);
     })
 }

@@ -1,0 +1,218 @@
+//! Recovery and Check: I1 to I5, and the roll call of I21.
+
+use super::*;
+use crate::effects::Note;
+use crate::wire::Reject;
+
+#[test]
+fn i1_a_node_wakes_alone_and_normal() {
+    let (bench, acts) = Bench::booted(invitation(3));
+    alone(&bench, &acts, 1);
+    let timing = bench.timing();
+    assert_eq!(bench.due_in(Timer::Check), Some(timing.beat + timing.tm), "it asks soon");
+}
+
+#[test]
+fn i1_recovery_stops_the_application_before_it_starts_again() {
+    let mut bench = member();
+    bench.fire(Timer::Quiet).ignore();
+    let acts = bench.reply(5, Message::AytAns { yes: false });
+    alone(&bench, &acts, 2);
+    let stop = acts.position(crate::effects::Effect::StopApplication);
+    assert_eq!(stop, Some(0));
+}
+
+#[test]
+fn i2_everybody_is_asked_who_coordinates() {
+    let (bench, acts) = checking(3);
+    let group = own_group(3, 1);
+    let question = Message::AreYouCoordinator { group, roll_call: true };
+    assert_eq!(acts.broadcast(), ([1, 2, 4, 5].into(), question));
+    assert_eq!(bench.due_in(Timer::Phase), Some(bench.timing().t));
+    assert_eq!(bench.due_in(Timer::Check), Some(bench.timing().check));
+}
+
+#[test]
+fn i2_only_a_normal_coordinator_asks() {
+    let mut bench = member();
+    bench.station_mut().timers.cancel(Timer::Quiet);
+    bench.fire(Timer::Check).none();
+    let (mut bench, acts) = accepting();
+    acts.ignore();
+    let now = bench.now;
+    bench.station_mut().timers.set(Timer::Check, now);
+    bench.fire(Timer::Check).none();
+}
+
+#[test]
+fn i2_a_phase_that_is_under_way_is_not_disturbed() {
+    let (mut bench, acts) = merging(&[1, 2]);
+    acts.ignore();
+    let now = bench.now;
+    bench.station_mut().timers.set(Timer::Check, now);
+    bench.fire(Timer::Check).none();
+    assert_eq!(bench.due_in(Timer::Check), Some(bench.timing().check));
+    assert_eq!(bench.status(), Status::Election);
+}
+
+#[test]
+fn i3_a_normal_coordinator_says_yes_and_who_would_come_along() {
+    let question = |group| Message::AreYouCoordinator { group, roll_call: true };
+    let mut bench = coordinator(&[1, 2]);
+    let acts = bench.hear(4, &[5], question(group_of(4, 1)));
+    assert_eq!(acts.unicast(), (4, yes(own_group(5, 2), &[1, 2])));
+}
+
+#[test]
+fn i3_members_answer_the_roll_call_of_their_own_coordinator_alone() {
+    let no = Message::AycAns { yes: false, group: Some(group_of(5, 2)), up: set([]) };
+    let ask = |bench: &mut Bench<1>, from, group, roll_call| {
+        bench.hear(from, &[1, 2, 3, 4], Message::AreYouCoordinator { group, roll_call })
+    };
+    let mut bench = member();
+    assert_eq!(ask(&mut bench, 5, group_of(5, 2), true).unicast(), (5, no));
+    ask(&mut bench, 5, group_of(5, 2), false).none();
+    ask(&mut bench, 5, group_of(5, 3), true).none();
+    ask(&mut bench, 4, group_of(4, 1), true).none();
+}
+
+#[test]
+fn i3_nobody_says_yes_while_it_is_not_normal() {
+    let (mut merging, acts) = merging(&[1, 2]);
+    acts.ignore();
+    let question = Message::AreYouCoordinator { group: group_of(4, 1), roll_call: true };
+    merging.hear(4, &[5], question).none();
+    let (mut accepting, acts) = accepting();
+    acts.ignore();
+    accepting.hear(4, &[3], question).none();
+}
+
+#[test]
+fn i4_the_coordinators_that_answer_are_remembered() {
+    let (_, acts) = merging(&[1, 4]);
+    let (group, entries) = invited(&acts.broadcast().1);
+    assert_eq!(group, own_group(5, 2));
+    assert_eq!(entries, [(group_of(1, 1), [1].into()), (group_of(4, 1), [4].into())]);
+}
+
+#[test]
+fn i4_a_no_a_foreign_name_and_an_old_call_are_not() {
+    let (mut bench, acts) = checking(5);
+    acts.ignore();
+    let no = Message::AycAns { yes: false, group: Some(group_of(4, 1)), up: set([]) };
+    bench.reply(1, no).none();
+    bench.reply(2, yes(group_of(4, 1), &[])).none();
+    bench.reply(3, Message::AycAns { yes: true, group: None, up: set([]) }).none();
+    let late = bench.reply_datagram(4, yes(group_of(4, 1), &[]));
+    bench.fire(Timer::Phase).none();
+    bench.fire(Timer::Check).ignore();
+    bench.receive(&late).none();
+    assert_eq!(bench.rejected(Reject::NotAwaited), 1);
+    bench.fire(Timer::Phase).none();
+    assert_eq!(bench.state().group, Some(own_group(5, 1)));
+}
+
+#[test]
+fn i5_nobody_else_and_it_rests() {
+    let (mut bench, acts) = checking(3);
+    acts.ignore();
+    bench.fire(Timer::Phase).none();
+    assert_eq!((bench.status(), bench.due_in(Timer::Phase)), (Status::Normal, None));
+    assert_eq!(bench.state().group, Some(own_group(3, 1)));
+}
+
+#[test]
+fn i5_the_highest_merges_at_once() {
+    let (mut bench, acts) = checking(3);
+    acts.ignore();
+    bench.reply(1, yes(group_of(1, 1), &[])).none();
+    bench.reply(2, yes(group_of(2, 1), &[])).none();
+    let acts = bench.fire(Timer::Phase);
+    assert_eq!(acts.notes(), [Note::Election(own_group(3, 2))]);
+    assert_eq!(acts.broadcast().0, [1, 2]);
+}
+
+#[test]
+fn i5_the_round_ends_early_when_all_have_answered() {
+    let (_, acts) = merging(&[1, 2, 3, 4]);
+    assert_eq!(acts.broadcast().0, [1, 2, 3, 4]);
+}
+
+#[test]
+fn i5_others_wait_by_rank_for_the_higher_ones() {
+    for (answering, higher) in [(&[1, 4][..], 1), (&[4, 5][..], 2)] {
+        let (mut bench, acts) = checking(3);
+        acts.ignore();
+        for other in answering {
+            bench.reply(*other, yes(group_of(*other, 1), &[])).none();
+        }
+        bench.fire(Timer::Phase).none();
+        let span = bench.timing().check.times(2).times(higher);
+        assert_eq!(bench.due_in(Timer::Phase), Some(span));
+        assert_eq!(bench.status(), Status::Normal, "it works on meanwhile");
+    }
+}
+
+#[test]
+fn i21_a_member_that_misses_three_roll_calls_is_left_out() {
+    let mut bench = coordinator(&[1, 2]);
+    let here = Message::AycAns { yes: false, group: Some(own_group(5, 2)), up: set([]) };
+    for _ in 0..2 {
+        bench.fire(Timer::Check).ignore();
+        bench.reply(1, here).none();
+        bench.pass(bench.timing().t.times(4)).ignore();
+        assert_eq!(bench.state().group, Some(own_group(5, 2)));
+    }
+    bench.fire(Timer::Check).ignore();
+    bench.reply(1, here).none();
+    let acts = bench.pass(bench.timing().t.times(3));
+    let invitation = acts.messages().into_iter().find_map(|message| match message {
+        Message::Invitation { .. } => Some(invited(&message)),
+        _ => None,
+    });
+    let entries = [(own_group(5, 2), [1].into())].into();
+    assert_eq!(invitation, Some((own_group(5, 3), entries)));
+    assert!(acts.stops());
+}
+
+#[test]
+fn i21_one_answer_and_the_count_starts_again() {
+    let mut bench = coordinator(&[1]);
+    for check in 0..8 {
+        bench.fire(Timer::Check).ignore();
+        if check % 3 == 2 {
+            let group = Some(own_group(5, 2));
+            bench.reply(1, Message::AycAns { yes: false, group, up: set([]) }).none();
+        }
+        bench.pass(bench.timing().t.times(4)).ignore();
+    }
+    assert_eq!(bench.state().group, Some(own_group(5, 2)));
+}
+
+#[test]
+fn i21_the_last_member_gone_leaves_the_coordinator_alone() {
+    let mut bench = coordinator(&[1]);
+    bench.pass(bench.timing().check.times(4)).ignore();
+    assert_eq!((bench.status(), bench.up()), (Status::Normal, [].into()));
+    assert_eq!(bench.state().group, Some(own_group(5, 3)));
+    assert_eq!(bench.definition(), Some(&[][..]));
+}
+
+#[test]
+fn the_roll_call_goes_on_while_members_are_silent() {
+    let mut bench = coordinator(&[1, 2]);
+    bench.fire(Timer::Check).ignore();
+    let began = bench.now;
+    let here = Message::AycAns { yes: false, group: Some(own_group(5, 2)), up: set([]) };
+    bench.reply(1, here).none();
+    bench.fire(Timer::Phase).none();
+    let acts = bench.fire(Timer::Repeat);
+    let group = own_group(5, 2);
+    let question = Message::AreYouCoordinator { group, roll_call: true };
+    assert_eq!(acts.broadcast(), ([2, 3, 4].into(), question));
+    while bench.due_in(Timer::Phase).is_some() {
+        bench.fire(Timer::Phase).none();
+    }
+    let timing = bench.timing();
+    assert_eq!(bench.now.since(began), timing.t.times(timing.patience));
+}

@@ -1,0 +1,54 @@
+//! The longest datagrams, and the fullest step.
+
+use super::*;
+use crate::id::NodeSet;
+use crate::invitation::coordinator::INVITEES_ROOM;
+use crate::wire::{DATAGRAM_BYTES_MAX, HEADER_BYTES};
+
+#[test]
+fn the_longest_chunk_of_an_invitation_fits_one_datagram() {
+    // Header, the set of those who are awaited, the group, then the entries.
+    let longest = HEADER_BYTES + 1 + NodeSet::<4>::BYTES_MAX + 9 + INVITEES_ROOM;
+    assert!(longest <= DATAGRAM_BYTES_MAX, "{longest} bytes");
+}
+
+/// Node 255 of 255 invites `groups` groups, each of a coordinator and the node `above` ids higher.
+fn invite_groups_of_two(groups: u8, above: u8) -> Acts<4> {
+    let (mut bench, acts) = Bench::<4>::booted(config(255, 255, Algorithm::Invitation));
+    acts.ignore();
+    bench.fire(Timer::Check).ignore();
+    for other in 1..=groups {
+        let up = if above == 0 { set([]) } else { set([other + above]) };
+        let message = Message::AycAns { yes: true, group: Some(group_of(other, 1)), up };
+        bench.reply(other, message).ignore();
+    }
+    bench.fire(Timer::Phase)
+}
+
+/// How many nodes the Invitations of a step invite.
+fn invited_nodes(acts: &Acts<4>) -> usize {
+    let entries = acts.messages().into_iter().map(|message| match message {
+        Message::Invitation { invitees, .. } => invitees.iter().map(|(_, set)| set.len()).sum(),
+        _ => 0,
+    });
+    entries.sum()
+}
+
+#[test]
+fn all_lone_coordinators_of_a_full_flock_fit_into_one_step() {
+    // 253, because the Check ends at once when all 254 have answered.
+    let acts = invite_groups_of_two(253, 0);
+    assert_eq!(acts.sent().len(), 2);
+    assert_eq!(invited_nodes(&acts), 253);
+}
+
+#[test]
+fn half_a_flock_in_groups_of_two_fits_into_one_step() {
+    assert_eq!(invited_nodes(&invite_groups_of_two(64, 64)), 128);
+}
+
+#[test]
+#[ignore = "contradicts effects.rs: 127 groups of two need more room than a step has"]
+fn a_full_flock_in_groups_of_two_fits_into_one_step() {
+    assert_eq!(invited_nodes(&invite_groups_of_two(127, 127)), 254);
+}

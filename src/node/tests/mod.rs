@@ -1,0 +1,34 @@
+//! What a node does whatever its algorithm: bad input, waking, running late, safe storage.
+
+extern crate std;
+
+mod bad_input;
+mod boot;
+mod late;
+mod random;
+mod strict;
+
+use super::Event;
+use super::testing::{Bench, config};
+use crate::config::Algorithm;
+use crate::id::GroupId;
+use crate::timers::Timer;
+use crate::wire::{Invitees, Message};
+use std::boxed::Box;
+
+const BOTH: [Algorithm; 2] = [Algorithm::Bully, Algorithm::Invitation];
+
+/// Node 3 of the nodes 1 to 5, just awake.
+fn awake(algorithm: Algorithm) -> Bench<1> {
+    let (bench, acts) = Bench::booted(config(3, 5, algorithm));
+    acts.ignore();
+    bench
+}
+
+/// An Invitation to `group` for node 3 alone, which is in the group `leave`.
+fn invite(group: GroupId, leave: GroupId) -> Message<'static, 1> {
+    let mut room = [0; 64];
+    let invited = super::testing::set([3]);
+    let used = Invitees::<1>::push(&mut room, 0, leave, &invited).expect("it fits");
+    Message::Invitation { group, invitees: Invitees::written(Box::leak(room[..used].into())) }
+}

@@ -1,0 +1,96 @@
+//! What a run is made of, and what it counts.
+
+use bellwether::config::{Algorithm, Durability, Timing};
+use bellwether::errata::Errata;
+
+use crate::clock::Time;
+use crate::flash::FlashSettings;
+
+/// What a run is made of.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub nodes: u8,
+    pub algorithm: Algorithm,
+    pub durability: Durability,
+    pub timing: Timing,
+    pub preference: Vec<u8>,
+    pub errata: Errata,
+    pub seed: u64,
+    /// The delay of a perfect link is drawn from this range.
+    pub base_delay_us: (Time, Time),
+    pub flash: FlashSettings,
+    /// How long a node is busy with one datagram.
+    pub handling_us: Time,
+    /// How many frames wait at a busy node; more are lost.
+    pub queue_frames: usize,
+    /// From power to the first event.
+    pub boot_us: Time,
+    pub reorganize_us: (Time, Time),
+    /// Every clock is off by up to this.
+    pub drift_ppm: i32,
+    /// Collect a trace.
+    pub trace: bool,
+}
+
+impl Settings {
+    /// A quiet network: the base delay of INTERFACES, small saves, an ordinary board.
+    pub fn new(nodes: u8, algorithm: Algorithm, timing: Timing, seed: u64) -> Self {
+        let tm = timing.tm.0;
+        Self {
+            nodes,
+            algorithm,
+            durability: Durability::Group,
+            timing,
+            preference: vec![0; nodes.into()],
+            errata: Errata::default(),
+            seed,
+            base_delay_us: (tm / 20, tm / 2),
+            flash: FlashSettings::fixed((1000.min(timing.ts.0), 2000.min(timing.ts.0))),
+            handling_us: 50,
+            queue_frames: 16,
+            boot_us: 2000,
+            reorganize_us: (100, 500),
+            drift_ppm: 0,
+            trace: false,
+        }
+    }
+
+    /// The timing of a node: answers are spread so that each finds the asker free.
+    pub fn node_timing(&self) -> Timing {
+        let most = self.timing.tp.0 / 2 / u64::from(self.nodes);
+        let answer_spacing = bellwether::time::Duration(self.handling_us.min(most));
+        Timing { answer_spacing, ..self.timing }
+    }
+
+    /// After a lost or late frame: so long it can take until a node acts because of it.
+    pub fn grace_us(&self) -> Time {
+        let timing = &self.timing;
+        timing.quiet.0 + timing.stagger.0 * u64::from(self.nodes) + 3 * timing.t.0
+    }
+}
+
+/// What a run counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub datagrams: u64,
+    pub bytes: u64,
+    pub elections: u64,
+    pub suspicions: u64,
+    pub suspicions_wrong: u64,
+    pub overflows: u64,
+    pub saves: u64,
+    /// Power cuts (and resets) that hit a program or an erase.
+    pub writes_cut: u64,
+    /// Nodes that fell silent because their flash is worn out.
+    pub muted: u64,
+    /// Boots that had to repair a region.
+    pub flash_repairs: u64,
+    /// Saves that found no room, or a torn word in their way, and were done again.
+    pub saves_retried: u64,
+    pub resets: u64,
+    /// When a node last suspected its coordinator for the first time since this was cleared.
+    pub first_suspicion: Option<Time>,
+    /// Datagrams handed to the network when that was.
+    pub datagrams_at_suspicion: u64,
+    pub bytes_at_suspicion: u64,
+}
