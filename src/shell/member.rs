@@ -24,8 +24,9 @@ use crate::wire::{DEFINITION_BYTES_MAX, Destination, Reject};
 const RECORD_FORMAT: u8 = 1;
 /// Saves that were asked for and not answered yet; an older one than these is of no interest.
 const OPEN_SAVES_MAX: usize = 4;
-/// How often idle flash work is offered.
+/// How often idle flash work is offered, and for the first time after the boot.
 const PREPARE_PERIOD: Duration = Duration::from_millis(30_000);
+const PREPARE_FIRST: Duration = Duration::from_millis(5_000);
 /// How often counters are looked through.
 const REPORT_PERIOD: Duration = Duration::from_millis(1_000);
 
@@ -116,7 +117,7 @@ where
             reorganized: None,
             next_tick: began,
             next_report: began + REPORT_PERIOD,
-            next_prepare: began + PREPARE_PERIOD + Duration(stagger),
+            next_prepare: began + PREPARE_FIRST + Duration(stagger),
             late_max: Duration::ZERO,
             step_max: Duration::ZERO,
             reported: (0, 0, 0),

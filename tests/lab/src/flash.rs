@@ -5,7 +5,7 @@ use std::path::Path;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use bellwether::cells::{BootEpoch, Layout, Store};
+use bellwether::cells::{BootEpoch, Layout, Store, Which};
 use bellwether::config::{Config, Durability, Timing};
 use bellwether::id::NodeId;
 use bellwether::provision::{BYTES_MAX, FORMAT, Provision};
@@ -142,6 +142,23 @@ pub fn spoil(path: &Path, scenario: &Scenario, flaw: Flaw) -> Result<(), String>
             write(path, &record, FORMAT, 1)
         }
     }
+}
+
+/// Writes the flash file of a node that has lived long: its first idle moment has sectors to erase.
+pub fn age(path: &Path, scenario: &Scenario, id: u8) -> Result<(), String> {
+    prepare(path, scenario, id)?;
+    let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+    let image = Image(std::fs::read(path).map_err(failed)?);
+    let aged = now(async {
+        let (mut store, _) = Store::<_, 4, 704>::open(image, &LAYOUT).await?;
+        let state = [0; 400];
+        while Which::BOTH.iter().any(|which| !store.needs_preparing(*which)) {
+            store.save_election(1, &state, &[], bellwether::cells::Path::Answer, false).await?;
+        }
+        Ok::<_, bellwether::cells::Error>(store.into_flash())
+    })?;
+    let image = aged.map_err(|error| format!("the flash of node {id}: {error}"))?;
+    std::fs::write(path, image.0).map_err(failed)
 }
 
 fn write(path: &Path, record: &[u8], format: u8, id: u8) -> Result<(), String> {

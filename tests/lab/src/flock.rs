@@ -141,7 +141,18 @@ impl Flock {
             }
             Action::Pause { nodes } => nodes.iter().for_each(|id| board(&self.boards, id, true)),
             Action::Resume { nodes } => nodes.iter().for_each(|id| board(&self.boards, id, false)),
-            other => self.switch.act(other),
+            Action::Unplug { nodes } | Action::Plug { nodes } => {
+                let up = matches!(action, Action::Plug { .. });
+                for id in nodes {
+                    if let Some(Some(powered)) = self.boards.get(usize::from(*id) - 1) {
+                        powered.machine.set_link(up)?;
+                    }
+                }
+                self.switch.act(action);
+            }
+            Action::Partition { .. } | Action::Link { .. } | Action::Heal => {
+                self.switch.act(action);
+            }
         }
         self.actions.push((self.now_us(), action.clone()));
         for event in &events {

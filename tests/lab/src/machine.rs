@@ -1,8 +1,11 @@
 //! One emulated board: a QEMU process, its power switch and its sockets.
 
 use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -42,6 +45,11 @@ impl Files {
         self.file("probe")
     }
 
+    /// Where QEMU listens to commands.
+    pub fn control(&self) -> PathBuf {
+        self.file("control")
+    }
+
     pub fn errors(&self) -> PathBuf {
         self.file("stderr")
     }
@@ -58,7 +66,7 @@ impl Machine {
     /// Powers a board. Must be called from a thread that outlives it: `setpriv` ties the life of the
     /// process to that of its parent, so that no way in which the lab can end leaves one behind.
     pub fn start(image: &Path, files: &Files) -> Result<Self, String> {
-        for stale in [files.nic(), files.probe()] {
+        for stale in [files.nic(), files.probe(), files.control()] {
             let _ = std::fs::remove_file(stale);
         }
         let errors = File::create(files.errors()).map_err(|error| error.to_string())?;
@@ -82,6 +90,8 @@ impl Machine {
                 &format!("unix:{},server=on,wait=off", shown(files.probe())),
                 "-qtest-log",
                 "/dev/null",
+                "-qmp",
+                &format!("unix:{},server=on,wait=off", shown(files.control())),
             ])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -104,6 +114,32 @@ impl Machine {
 
     pub fn resume(&self) {
         self.signal(Signal::CONT);
+    }
+
+    /// Pulls the cable or puts it back: the board sees its link go down and up.
+    pub fn set_link(&self, up: bool) -> Result<(), String> {
+        let failed = |error: std::io::Error| format!("the cable could not be moved: {error}");
+        let stream = UnixStream::connect(self.files.control()).map_err(failed)?;
+        stream.set_read_timeout(Some(Duration::from_secs(2))).map_err(failed)?;
+        let mut stream = BufReader::new(stream);
+        let mut answer = String::new();
+        stream.read_line(&mut answer).map_err(failed)?; // the greeting
+        let set = format!(r#"{{"execute":"set_link","arguments":{{"name":"n0","up":{up}}}}}"#);
+        for command in [r#"{"execute":"qmp_capabilities"}"#, &set] {
+            stream.get_mut().write_all(command.as_bytes()).map_err(failed)?;
+            answer.clear();
+            // News may come between the command and its answer.
+            while !answer.contains("\"return\"") {
+                if answer.contains("\"error\"") {
+                    return Err(format!("the cable could not be moved: {}", answer.trim()));
+                }
+                answer.clear();
+                if stream.read_line(&mut answer).map_err(failed)? == 0 {
+                    return Err("the cable could not be moved: QEMU is gone".into());
+                }
+            }
+        }
+        Ok(())
     }
 
     /// What the process said when it ended by itself.

@@ -6,6 +6,7 @@ mod budget;
 mod checks;
 mod chronicle;
 mod display;
+mod erase;
 mod flash;
 mod flock;
 mod host;
@@ -188,6 +189,7 @@ fn tests(command: &Command, stop: &AtomicBool) -> u8 {
         }
         let Command::Suite { filter } = command else { return Ok(0) };
         let image = Arc::new(Image::read(&path)?);
+        tools::prefer_lab();
         Ok(suite::run(&path, &image, filter.as_deref(), stop))
     });
     tested.unwrap_or_else(|why| {
@@ -207,6 +209,7 @@ fn run(scenario: &Scenario, arguments: &Arguments, stop: &AtomicBool) -> u8 {
             return FAILED;
         }
     };
+    tools::prefer_lab();
     let (scenario, factor) = play::choose_times(scenario, times(arguments));
     println!(
         "\"{}\": {} boards, {}, Tm {} ms, Tp {} ms, times of the file x {factor:.2}",

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use bellwether_scenario::{
-    Algorithm, NodeEvent, Run, Scenario, Step, What, judge_trace,
-};
+use bellwether_scenario::{Algorithm, NodeEvent, Run, Scenario, Step, What, judge_trace};
 
 use crate::checks;
 use crate::display::{Display, Wish, settled};

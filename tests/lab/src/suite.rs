@@ -8,14 +8,20 @@ use std::time::Instant;
 use bellwether_scenario::{Action, Algorithm, Expectation, Scenario, TimedAction};
 
 use crate::budget;
-use crate::mute;
 use crate::display::Printer;
+use crate::erase;
+use crate::mute;
 use crate::play::{self, Times};
 use crate::probe::Image;
 use crate::tools;
 
-const FILES: [&str; 4] =
-    ["cold-start", "coordinator-crash-and-return", "partition-and-heal", "pause-above-tp"];
+const FILES: [&str; 5] = [
+    "cold-start",
+    "coordinator-crash-and-return",
+    "partition-and-heal",
+    "pause-above-tp",
+    "pulled-cable",
+];
 const KILLS: u64 = 20;
 /// How often a run is tried whose failure may be the host's.
 const TRIES: u32 = 3;
@@ -145,6 +151,20 @@ pub fn run(image_path: &Path, image: &Arc<Image>, filter: Option<&str>, stop: &A
             verdicts.push(match tested(image) {
                 Ok(()) => {
                     println!("ok      {name}");
+                    Verdict::Passed
+                }
+                Err(why) => {
+                    println!("FAILED  {name}: {why}");
+                    Verdict::Failed
+                }
+            });
+        }
+    }
+    for (name, tested) in erase::TESTS {
+        if wanted(name) && !stop.load(Ordering::Relaxed) {
+            verdicts.push(match tested(image) {
+                Ok(what) => {
+                    println!("ok      {name}: {what}");
                     Verdict::Passed
                 }
                 Err(why) => {

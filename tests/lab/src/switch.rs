@@ -160,7 +160,16 @@ impl Switch {
                 state.links.fill(LinkQuality::default());
                 state.side.fill(0);
             }
-            _ => {}
+            Action::Unplug { nodes } => {
+                nodes.iter().map(index).for_each(|node| state.plugged[node] = false);
+            }
+            Action::Plug { nodes } => {
+                nodes.iter().map(index).for_each(|node| state.plugged[node] = true);
+            }
+            Action::Kill { .. }
+            | Action::Boot { .. }
+            | Action::Pause { .. }
+            | Action::Resume { .. } => {}
         }
     }
 

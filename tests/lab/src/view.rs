@@ -18,7 +18,8 @@ use crate::flock::Flock;
 
 const LINES_KEPT: usize = 200;
 const REFRESH: Duration = Duration::from_millis(100);
-const KEYS: &str = " ↑↓ select   k kill   b boot   p pause/resume   x cut off   s split   h heal   q quit ";
+const KEYS: &str =
+    " ↑↓ select   k kill   b boot   p pause/resume   u unplug/plug   s split   h heal   q quit ";
 
 /// What the view keeps of a node beside its state vector.
 #[derive(Debug, Clone, Default)]
@@ -28,6 +29,7 @@ struct Extra {
     erases: u64,
     late_us: u64,
     paused: bool,
+    unplugged: bool,
     mute: Option<String>,
 }
 
@@ -77,7 +79,10 @@ impl Picture {
         }
         for event in &said.events {
             match &event.what {
-                What::Boot => *extra = Extra { booted_us: Some(said.at_us), ..Extra::default() },
+                What::Boot => {
+                    let (booted_us, unplugged) = (Some(said.at_us), extra.unplugged);
+                    *extra = Extra { booted_us, unplugged, ..Extra::default() };
+                }
                 What::Reset { cause } => {
                     let line = format!("{} node {} reset: {cause}", seconds(said.at_us), said.node);
                     keep(&mut self.timeline, line);
@@ -102,14 +107,16 @@ impl Picture {
     }
 
     fn acts(&mut self, at_us: u64, action: &Action) {
-        for (nodes, paused) in match action {
-            Action::Pause { nodes } => Some((nodes, true)),
-            Action::Resume { nodes } => Some((nodes, false)),
-            _ => None,
-        } {
-            for id in nodes {
-                self.extras[usize::from(*id) - 1].paused = paused;
-            }
+        let extras = &mut self.extras;
+        let mut each = |nodes: &[u8], change: fn(&mut Extra)| {
+            nodes.iter().for_each(|id| change(&mut extras[usize::from(*id) - 1]));
+        };
+        match action {
+            Action::Pause { nodes } => each(nodes, |extra| extra.paused = true),
+            Action::Resume { nodes } => each(nodes, |extra| extra.paused = false),
+            Action::Unplug { nodes } => each(nodes, |extra| extra.unplugged = true),
+            Action::Plug { nodes } => each(nodes, |extra| extra.unplugged = false),
+            _ => {}
         }
         keep(&mut self.timeline, format!("{} lab: {action:?}", seconds(at_us)));
     }
@@ -131,6 +138,9 @@ impl Picture {
         let (status, color) = match (&extra.mute, power, extra.paused) {
             (_, false, _) => ("off".to_owned(), Color::DarkGray),
             (_, _, true) => ("paused".to_owned(), Color::Magenta),
+            (None, true, false) if extra.unplugged => {
+                (format!("{} (cable)", view.status), Color::Magenta)
+            }
             (Some(why), ..) => (format!("mute: {why}"), Color::Red),
             _ => match view.status {
                 Status::Normal => ("Normal".to_owned(), Color::Green),
@@ -174,7 +184,8 @@ impl Picture {
             Constraint::Length(1),
         ];
         let [table, timeline, log, keys] = Layout::vertical(parts).areas(frame.area());
-        let head = ["  id", "status", "coord", "group", "members", "up", "resets", "flash w/e", "late"];
+        let head =
+            ["  id", "status", "coord", "group", "members", "up", "resets", "flash w/e", "late"];
         let widths = [5, 15, 6, 10, 20, 7, 18, 10, 9].map(Constraint::Min);
         let seen = flock.watch.seen();
         let rows = seen.nodes.iter().enumerate().map(|(i, view)| self.row(i, view, flock));
@@ -237,7 +248,10 @@ impl Picture {
                 Action::Resume { nodes }
             }
             KeyCode::Char('p') if on => Action::Pause { nodes },
-            KeyCode::Char('x') => Action::Partition { sets: vec![all.filter(|n| *n != id).collect()] },
+            KeyCode::Char('u') if on && self.extras[self.selected].unplugged => {
+                Action::Plug { nodes }
+            }
+            KeyCode::Char('u') if on => Action::Unplug { nodes },
             KeyCode::Char('s') => {
                 let (low, high) = all.partition(|n| *n <= flock.nodes() / 2);
                 Action::Partition { sets: vec![low, high] }
