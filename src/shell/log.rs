@@ -7,7 +7,7 @@
 //! | word | keys | when |
 //! |---|---|---|
 //! | `start` | `cause` | the firmware starts; why |
-//! | `last` | `what`, `place`, `status`, `coordinator`, `group`, `number` | a panic or fault ended the boot before |
+//! | `last` | `place`, `line`, `status`, `coordinator`, `group`, `number`, `what` | a panic or fault ended the boot before |
 //! | `repair` | `region`, `verdict`, `records`, `cleared`, `behind`, `missing` | the cells were not in order |
 //! | `mute` | `reason` | the node may not speak |
 //! | `boot` | `id`, `epoch`, `cause`, `algorithm`, `tm_us`, `tp_us`, `ts_us`, `t_us` | the boot epoch is durable |
@@ -77,10 +77,10 @@ pub fn start(cause: ResetCause) {
 }
 
 /// `what` and `place` are of the panic that ended the boot before, the rest is where the node stood.
-pub fn last(what: &str, place: &str, line: u32, state: (u8, u8, u8, u64)) {
+pub fn last(what: &[u8], place: &[u8], line: u32, state: (u8, u8, u8, u64)) {
     let (status, coordinator, group, number) = state;
     defmt::error!(
-        "{=u32} last place={=str}:{=u32} status={=u8} coordinator={=u8} group={=u8} number={=u64} what={=str}",
+        "{=u32} last place={=[u8]:a} line={=u32} status={=u8} coordinator={=u8} group={=u8} number={=u64} what={=[u8]:a}",
         next(),
         place,
         line,
@@ -182,6 +182,7 @@ pub fn note(note: Note) {
                 MuteReason::NoEpoch => intern!("no-epoch"),
                 MuteReason::EpochExhausted => intern!("epoch-exhausted"),
                 MuteReason::EpochNotDurable => intern!("epoch-not-durable"),
+                MuteReason::StateNotDurable => intern!("state-not-durable"),
             });
         }
     };

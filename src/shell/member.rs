@@ -74,6 +74,7 @@ struct Memory {
     open_saves: heapless::Vec<(Ticket, Instant), OPEN_SAVES_MAX>,
     /// A save for which there was no room in the queue.
     waiting_save: Option<Ticket>,
+    save_failed: bool,
     epoch_saved: Option<u32>,
     reorganized: Option<(GroupId, Definition)>,
     next_tick: Instant,
@@ -113,6 +114,7 @@ where
         let mut memory = Memory {
             open_saves: heapless::Vec::new(),
             waiting_save: None,
+            save_failed: false,
             epoch_saved: None,
             reorganized: None,
             next_tick: began,
@@ -181,12 +183,13 @@ where
     async fn saved(&mut self, memory: &mut Memory, answer: Answer) {
         if self.settle(memory, &answer) {
             self.step(memory, Event::Saved(Ticket(answer.ticket))).await;
+        } else if core::mem::take(&mut memory.save_failed) {
+            self.step(memory, Event::SaveFailed).await;
         }
     }
 
     /// Whether the save is durable. One that found no room is asked for again: the cells make room
-    /// at once. Any other failure ends the boot; the next one finds out whether the flash still
-    /// works, and stays mute if not.
+    /// at once. Of any other failure the core is told.
     fn settle(&mut self, memory: &mut Memory, answer: &Answer) -> bool {
         let ticket = Ticket(answer.ticket);
         let open = memory.open_saves.iter().position(|(open, _)| *open == ticket);
@@ -206,7 +209,8 @@ where
             }
             Err(error) => {
                 log::fault(log::reason_name(error.reason));
-                self.fail(ResetCause::Request)
+                memory.save_failed = true;
+                false
             }
         }
     }
@@ -220,7 +224,9 @@ where
     async fn step(&mut self, memory: &mut Memory, event: Event<'_>) {
         self.step_once(memory, event).await;
         loop {
-            if let Some(epoch) = memory.epoch_saved.take() {
+            if core::mem::take(&mut memory.save_failed) {
+                self.step_once(memory, Event::SaveFailed).await;
+            } else if let Some(epoch) = memory.epoch_saved.take() {
                 // Durable since `start::open`: the core and the cells count alike.
                 self.step_once(memory, Event::EpochSaved { read_back: Some(epoch) }).await;
             } else if let Some((group, definition)) = memory.reorganized.take() {
@@ -272,6 +278,10 @@ where
                         let answer = self.answers.receive().await;
                         self.settle(memory, &answer);
                         since = now();
+                        if memory.save_failed {
+                            // What follows must not happen without it.
+                            return;
+                        }
                     }
                 }
                 Effect::StopApplication => self.application.stop(),

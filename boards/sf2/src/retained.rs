@@ -75,12 +75,12 @@ impl Record {
         all.fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
     }
 
-    pub fn what(&self) -> &str {
-        text(&self.what, self.what_len)
+    pub fn what(&self) -> &[u8] {
+        self.what.get(..usize::from(self.what_len)).unwrap_or(&[])
     }
 
-    pub fn place(&self) -> &str {
-        text(&self.place, self.place_len)
+    pub fn place(&self) -> &[u8] {
+        self.place.get(..usize::from(self.place_len)).unwrap_or(&[])
     }
 
     pub fn line(&self) -> u32 {
@@ -91,14 +91,6 @@ impl Record {
     pub fn state(&self) -> (u8, u8, u8, u64) {
         (self.status, self.coordinator, self.group, self.number)
     }
-}
-
-fn text(bytes: &[u8], len: u8) -> &str {
-    let bytes = bytes.get(..usize::from(len)).unwrap_or(&[]);
-    // A text that was cut inside a character is still worth its beginning.
-    core::str::from_utf8(bytes).unwrap_or_else(|bad| {
-        core::str::from_utf8(bytes.get(..bad.valid_up_to()).unwrap_or(&[])).unwrap_or("")
-    })
 }
 
 fn kept() -> *mut Record {

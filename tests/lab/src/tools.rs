@@ -77,13 +77,31 @@ pub fn prefer_lab() {
     let _ = rustix::process::setpriority_process(None, -10);
 }
 
+/// Panics name source files by their path. Without the part that differs from machine to machine
+/// the image is two kilobytes smaller, and the same everywhere.
+fn short_paths() -> String {
+    let home = std::env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".cargo")));
+    let sources = home.unwrap_or_default().join("registry/src");
+    let registries = std::fs::read_dir(sources).into_iter().flatten().flatten();
+    let mut prefixes: Vec<PathBuf> = registries.map(|entry| entry.path()).collect();
+    prefixes.extend(root().canonicalize());
+    prefixes.sort();
+    let flags: Vec<String> = prefixes
+        .iter()
+        .map(|prefix| format!("'--remap-path-prefix={}/='", prefix.display()))
+        .collect();
+    format!("target.{TARGET}.rustflags=[{}]", flags.join(","))
+}
+
 /// Builds the firmware of the default board and says where the image is.
 pub fn build_firmware() -> Result<PathBuf, String> {
     ensure_target()?;
     let board = root().join("boards/sf2");
     eprintln!("building the firmware (boards/sf2) …");
     let built = Command::new("cargo")
-        .args(["build", "--release", "--quiet"])
+        .args(["build", "--release", "--quiet", "--config", &short_paths()])
         .current_dir(&board)
         // What cargo set for the lab itself is not meant for another workspace.
         .env_remove("CARGO_TARGET_DIR")
