@@ -8,6 +8,8 @@ mod ethernet;
 mod executor;
 mod flash;
 mod interrupts;
+#[cfg(feature = "provoke")]
+mod provoke;
 mod queue;
 mod registers;
 mod retained;
@@ -174,6 +176,8 @@ async fn bring_up(spawner: Spawner, cause: ResetCause) -> Result<(), Str> {
     };
     spawner.spawn(net_task(runner).map_err(no_room)?);
     spawner.spawn(link_task().map_err(no_room)?);
+    #[cfg(feature = "provoke")]
+    spawner.spawn(provoke_task().map_err(no_room)?);
     spawner.spawn(member_task(member, cause, epoch).map_err(no_room)?);
     Ok(())
 }
@@ -181,6 +185,12 @@ async fn bring_up(spawner: Spawner, cause: ResetCause) -> Result<(), Str> {
 #[embassy_executor::task]
 async fn net_task(mut runner: Runner<'static, Ethernet>) {
     runner.run().await
+}
+
+#[cfg(feature = "provoke")]
+#[embassy_executor::task]
+async fn provoke_task() {
+    provoke::obey().await
 }
 
 #[embassy_executor::task]

@@ -1,6 +1,8 @@
 //! The flash file of a board: provisioned on the host through the same cells that the board reads.
 
+use std::fs::File;
 use std::future::Future;
+use std::io::Write;
 use std::path::Path;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -16,8 +18,9 @@ use embedded_storage_async::nor_flash::{
 };
 
 /// The part of the board, and where its cells lie in it (boards/sf2/src/main.rs).
-const CAPACITY_BYTES: usize = 16 << 20;
+const CAPACITY_BYTES: u64 = 16 << 20;
 const SECTOR_BYTES: u32 = 64 << 10;
+const USED_BYTES: usize = 8 * SECTOR_BYTES as usize;
 const LAYOUT: Layout = Layout { a: 0..4 * SECTOR_BYTES, b: 4 * SECTOR_BYTES..8 * SECTOR_BYTES };
 /// What the board can promise for a save behind a running erase; it refuses less.
 const TS: Duration = Duration::from_millis(1_500);
@@ -134,8 +137,7 @@ pub enum Flaw {
 pub fn spoil(path: &Path, scenario: &Scenario, flaw: Flaw) -> Result<(), String> {
     let mut record = record(scenario, 1)?;
     match flaw {
-        Flaw::Blank => std::fs::write(path, vec![0xff; CAPACITY_BYTES])
-            .map_err(|error| format!("{}: {error}", path.display())),
+        Flaw::Blank => write_file(path, &[0xff; USED_BYTES]),
         Flaw::NewerFormat => write(path, &record, FORMAT + 1, 1),
         Flaw::TsTooShort => {
             record[20..24].copy_from_slice(&5_000u32.to_le_bytes());
@@ -148,7 +150,9 @@ pub fn spoil(path: &Path, scenario: &Scenario, flaw: Flaw) -> Result<(), String>
 pub fn age(path: &Path, scenario: &Scenario, id: u8) -> Result<(), String> {
     prepare(path, scenario, id)?;
     let failed = |error: std::io::Error| format!("{}: {error}", path.display());
-    let image = Image(std::fs::read(path).map_err(failed)?);
+    let mut bytes = std::fs::read(path).map_err(failed)?;
+    bytes.truncate(USED_BYTES);
+    let image = Image(bytes);
     let aged = now(async {
         let (mut store, _) = Store::<_, 4, 704>::open(image, &LAYOUT).await?;
         let state = [0; 400];
@@ -158,11 +162,11 @@ pub fn age(path: &Path, scenario: &Scenario, id: u8) -> Result<(), String> {
         Ok::<_, bellwether::cells::Error>(store.into_flash())
     })?;
     let image = aged.map_err(|error| format!("the flash of node {id}: {error}"))?;
-    std::fs::write(path, image.0).map_err(failed)
+    write_file(path, &image.0)
 }
 
 fn write(path: &Path, record: &[u8], format: u8, id: u8) -> Result<(), String> {
-    let image = Image(vec![0xff; CAPACITY_BYTES]);
+    let image = Image(vec![0xff; USED_BYTES]);
     let written = now(async {
         let (mut store, _) = Store::<_, 4, 704>::open(image, &LAYOUT).await?;
         store.stage_chunk(0, format, record).await?;
@@ -171,5 +175,12 @@ fn write(path: &Path, record: &[u8], format: u8, id: u8) -> Result<(), String> {
         Ok::<_, bellwether::cells::Error>(store.into_flash())
     })?;
     let image = written.map_err(|error| format!("the flash of node {id}: {error}"))?;
-    std::fs::write(path, image.0).map_err(|error| format!("{}: {error}", path.display()))
+    write_file(path, &image.0)
+}
+
+/// A file of the part's size; what the cells do not use is a hole that takes no room.
+fn write_file(path: &Path, used: &[u8]) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+    let mut file = File::create(path).map_err(failed)?;
+    file.write_all(used).and_then(|()| file.set_len(CAPACITY_BYTES)).map_err(failed)
 }

@@ -18,7 +18,7 @@ use crate::switch::Switch;
 /// A board with power. The machine comes first: it must go before its probe.
 struct Powered {
     machine: Machine,
-    _probe: Probe,
+    probe: Probe,
 }
 
 pub struct Flock {
@@ -47,9 +47,12 @@ impl Flock {
         image: Arc<Image>,
         pcap: Option<&Path>,
     ) -> Result<Self, String> {
+        let memory = Path::new("/dev/shm");
         let folder = tempfile::Builder::new()
             .prefix("bellwether-")
-            .tempdir()
+            // A flash in memory: a host whose disk is busy would stall the board that writes.
+            .tempdir_in(memory)
+            .or_else(|_| tempfile::Builder::new().prefix("bellwether-").tempdir())
             .map_err(|error| format!("no folder for the run: {error}"))?;
         let files: Vec<Files> =
             (1..=scenario.nodes).map(|id| Files::new(folder.path(), id)).collect();
@@ -108,7 +111,7 @@ impl Flock {
         let socket = self.files[index].probe();
         let (image, heard) = (Arc::clone(&self.image), self.heard.clone());
         let probe = Probe::start(image, socket, id, self.powers, heard);
-        self.boards[index] = Some(Powered { machine, _probe: probe });
+        self.boards[index] = Some(Powered { machine, probe });
         self.switch.set_power(index, true);
         Ok(())
     }
@@ -118,10 +121,18 @@ impl Flock {
         let powered = self.boards[index].take()?;
         self.cpu_ticks_gone += powered.machine.cpu_ticks();
         self.switch.set_power(index, false);
-        let Powered { machine, _probe } = powered;
+        let Powered { machine, probe } = powered;
         drop(machine);
+        drop(probe);
         let event = self.chronicle.did(id, What::Kill);
         Some(event)
+    }
+
+    /// Puts a word into the mailbox of a board.
+    pub fn order(&self, id: u8, order: u32) {
+        if let Some(Some(powered)) = self.boards.get(usize::from(id) - 1) {
+            powered.probe.order(order);
+        }
     }
 
     /// Carries out an action; the events that it causes by itself are noted and returned.

@@ -16,6 +16,7 @@ mod mute;
 mod pcap;
 mod play;
 mod probe;
+mod provoke;
 mod suite;
 mod switch;
 mod tools;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use bellwether_scenario::{Algorithm, NodeEvent, Run, Scenario, Step, What, judge_trace};
+use bellwether_scenario::{
+    Action, Algorithm, NodeEvent, ResetCause, Run, Scenario, Step, What, judge_trace,
+};
 
 use crate::checks;
 use crate::display::{Display, Wish, settled};
@@ -142,17 +144,36 @@ pub fn play(
         judge_trace(scenario, &run, &events).iter().map(ToString::to_string).collect();
     let broken = &flock.broken;
     failures.extend(checks::violations(&stretched, &timing, &events, &flock.actions, broken));
+    let late_anyway = unprovoked_resets(&events, &flock.actions) > 0;
+    let boards_late = if late_anyway { Duration::from_micros(run.tp_us) } else { Duration::ZERO };
     Ok(Outcome {
         run,
         events,
         failures,
-        host_late: flock.lateness.most().max(flock.switch.late()),
+        host_late: flock.lateness.most().max(flock.switch.late()).max(boards_late),
         lines_lost: flock.chronicle.lines_lost,
         cpu: flock.cpu(),
         lasted: flock.zero.elapsed(),
         frames: flock.switch.frames(),
         interrupted: stop.load(Ordering::Relaxed),
     })
+}
+
+/// Deadlines that boards missed although nobody had paused them: a board's own work takes a fraction
+/// of Tp, so its host must have held it up.
+fn unprovoked_resets(events: &[NodeEvent], actions: &[(u64, Action)]) -> usize {
+    let paused = |node: u8, at_us: u64| {
+        actions.iter().any(|(when, action)| match action {
+            // A board finds out at once when it goes on; a second is for the log.
+            Action::Pause { nodes } | Action::Resume { nodes } => {
+                nodes.contains(&node) && (*when..when + 1_000_000).contains(&at_us)
+            }
+            _ => false,
+        })
+    };
+    let cause = What::Reset { cause: ResetCause::Deadline };
+    let late = events.iter().filter(|event| event.what == cause);
+    late.filter(|event| !paused(event.node, event.at_us)).count()
 }
 
 /// When the flock was first settled, and how long each loss of it took to heal, from a trace.

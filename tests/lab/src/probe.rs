@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -18,6 +18,8 @@ use object::{Object, ObjectSymbol};
 const PERIOD: Duration = Duration::from_millis(20);
 /// The words of the first channel: name, buffer, size, write, read, flags.
 const CHANNEL: u64 = 24;
+/// See boards/sf2/src/provoke.rs.
+const MAILBOX: u64 = 0xa000_0000;
 
 /// What is known of the image: how its log is decoded, and where it lies.
 pub struct Image {
@@ -61,6 +63,7 @@ pub struct Heard {
 /// A probe at one machine, as long as that has power.
 pub struct Probe {
     stop: Arc<AtomicBool>,
+    order: Arc<AtomicU32>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -72,8 +75,8 @@ impl Probe {
         power: u32,
         heard: Sender<Heard>,
     ) -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
+        let (stop, order) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
+        let (stopped, ordered) = (Arc::clone(&stop), Arc::clone(&order));
         let thread = std::thread::spawn(move || {
             let mut session = None;
             let began = Instant::now();
@@ -85,10 +88,15 @@ impl Probe {
             }
             if let Some(stream) = session {
                 let link = Link { stream: BufReader::new(stream), control: image.control };
-                link.follow(&image.table, (node, power), began, &heard, &stopped);
+                link.follow(&image.table, (node, power), began, &heard, (&stopped, &ordered));
             }
         });
-        Self { stop, thread: Some(thread) }
+        Self { stop, order, thread: Some(thread) }
+    }
+
+    /// Puts a word into the mailbox of a board whose image obeys it.
+    pub fn order(&self, order: u32) {
+        self.order.store(order, Ordering::Relaxed);
     }
 }
 
@@ -114,11 +122,15 @@ impl Link {
         (node, power): (u8, u32),
         began: Instant,
         heard: &Sender<Heard>,
-        stop: &AtomicBool,
+        (stop, order): (&AtomicBool, &AtomicU32),
     ) {
         let mut decoder = table.new_stream_decoder();
         let mut after = began;
         while !stop.load(Ordering::Relaxed) {
+            let word = order.swap(0, Ordering::Relaxed);
+            if word != 0 && self.ask(&format!("writel {MAILBOX:#x} {word:#x}")).is_none() {
+                return;
+            }
             let looked = Instant::now();
             let Some(bytes) = self.look() else { return };
             let before = Instant::now();

@@ -13,6 +13,7 @@ use crate::erase;
 use crate::mute;
 use crate::play::{self, Times};
 use crate::probe::Image;
+use crate::provoke;
 use crate::tools;
 
 const FILES: [&str; 5] = [
@@ -159,6 +160,18 @@ pub fn run(image_path: &Path, image: &Arc<Image>, filter: Option<&str>, stop: &A
                 }
             });
         }
+    }
+    if wanted("provoked failures") && !stop.load(Ordering::Relaxed) {
+        verdicts.push(match provoke::run() {
+            Ok(what) => {
+                println!("ok      provoked failures: {what}");
+                Verdict::Passed
+            }
+            Err(why) => {
+                println!("FAILED  provoked failures: {why}");
+                Verdict::Failed
+            }
+        });
     }
     for (name, tested) in erase::TESTS {
         if wanted(name) && !stop.load(Ordering::Relaxed) {

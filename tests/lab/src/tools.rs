@@ -97,11 +97,22 @@ fn short_paths() -> String {
 
 /// Builds the firmware of the default board and says where the image is.
 pub fn build_firmware() -> Result<PathBuf, String> {
+    eprintln!("building the firmware (boards/sf2) …");
+    build("target", &[])
+}
+
+/// Builds the image that fails when it is asked to, into a folder of its own.
+pub fn build_provoked() -> Result<PathBuf, String> {
+    build("target/provoke", &["--features", "provoke"])
+}
+
+fn build(target: &str, more: &[&str]) -> Result<PathBuf, String> {
     ensure_target()?;
     let board = root().join("boards/sf2");
-    eprintln!("building the firmware (boards/sf2) …");
     let built = Command::new("cargo")
         .args(["build", "--release", "--quiet", "--config", &short_paths()])
+        .args(["--target-dir", target])
+        .args(more)
         .current_dir(&board)
         // What cargo set for the lab itself is not meant for another workspace.
         .env_remove("CARGO_TARGET_DIR")
@@ -114,5 +125,5 @@ pub fn build_firmware() -> Result<PathBuf, String> {
             "the firmware could not be built: `cd boards/sf2 && cargo build --release`".into()
         );
     }
-    Ok(board.join("target").join(TARGET).join("release/bellwether-sf2"))
+    Ok(board.join(target).join(TARGET).join("release/bellwether-sf2"))
 }
