@@ -7,7 +7,7 @@
 
 use crate::errata::{Errata, Erratum};
 use crate::id::{NodeId, NodeSet};
-use crate::wire::Reject;
+use crate::wire::{Kind, Reject};
 
 /// How a reply relates to the open round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,8 @@ pub enum Standing {
 pub struct Call<const W: usize> {
     last_number: u32,
     round: u32,
-    open: bool,
+    /// The reply that the open round waits for; any other is void.
+    expects: Option<Kind>,
     awaited: NodeSet<W>,
     answered: NodeSet<W>,
     /// Only looked at with erratum E8 put back.
@@ -50,12 +51,12 @@ impl<const W: usize> Call<W> {
     }
 
     /// Opens a round; the one before is closed. `None` when all numbers are used up.
-    pub fn open(&mut self, awaited: NodeSet<W>) -> Option<u32> {
+    pub fn open(&mut self, awaited: NodeSet<W>, expects: Kind) -> Option<u32> {
         let round = self.take_number()?;
         *self = Self {
             last_number: round,
             round,
-            open: true,
+            expects: Some(expects),
             awaited,
             answered: NodeSet::EMPTY,
             answers_counted: 0,
@@ -65,7 +66,7 @@ impl<const W: usize> Call<W> {
 
     /// Replies are void from now on.
     pub fn close(&mut self) {
-        self.open = false;
+        self.expects = None;
         self.awaited = NodeSet::EMPTY;
     }
 
@@ -73,12 +74,13 @@ impl<const W: usize> Call<W> {
     pub fn reply(
         &mut self,
         from: NodeId,
+        kind: Kind,
         answers: (u32, u32),
         own_boot: u32,
         errata: Errata,
     ) -> Result<Standing, Reject> {
         let matches = answers == (own_boot, self.round) || errata.has(Erratum::E6);
-        if !self.open || !matches {
+        if self.expects != Some(kind) || !matches {
             return Err(Reject::NotAwaited);
         }
         self.answers_counted += 1;
@@ -134,24 +136,37 @@ mod tests {
     fn replies_count_once_and_only_for_the_open_round() {
         let errata = Errata::default();
         let mut call = Call::<1>::default();
-        let number = call.open([1, 2].map(id).into_iter().collect()).unwrap();
-        assert_eq!(call.reply(id(1), (7, number), 7, errata), Ok(Standing::Awaited));
-        assert_eq!(call.reply(id(1), (7, number), 7, errata), Err(Reject::NotAwaited));
-        assert_eq!(call.reply(id(2), (6, number), 7, errata), Err(Reject::NotAwaited));
-        assert_eq!(call.reply(id(2), (7, number + 1), 7, errata), Err(Reject::NotAwaited));
-        assert_eq!(call.reply(id(3), (7, number), 7, errata), Ok(Standing::Extra));
+        let number = call.open([1, 2].map(id).into_iter().collect(), Kind::HaltAck).unwrap();
+        assert_eq!(call.reply(id(1), Kind::HaltAck, (7, number), 7, errata), Ok(Standing::Awaited));
+        assert_eq!(
+            call.reply(id(1), Kind::HaltAck, (7, number), 7, errata),
+            Err(Reject::NotAwaited)
+        );
+        assert_eq!(
+            call.reply(id(2), Kind::HaltAck, (6, number), 7, errata),
+            Err(Reject::NotAwaited)
+        );
+        assert_eq!(
+            call.reply(id(2), Kind::HaltAck, (7, number + 1), 7, errata),
+            Err(Reject::NotAwaited)
+        );
+        assert_eq!(call.reply(id(3), Kind::HaltAck, (7, number), 7, errata), Ok(Standing::Extra));
+        assert_eq!(call.reply(id(2), Kind::NcAck, (7, number), 7, errata), Err(Reject::NotAwaited));
         assert!(!call.is_complete(errata));
-        assert_eq!(call.reply(id(2), (7, number), 7, errata), Ok(Standing::Awaited));
+        assert_eq!(call.reply(id(2), Kind::HaltAck, (7, number), 7, errata), Ok(Standing::Awaited));
         assert!(call.is_complete(errata));
         call.close();
-        assert_eq!(call.reply(id(3), (7, number), 7, errata), Err(Reject::NotAwaited));
-        assert_eq!(call.open(NodeSet::EMPTY), Some(number + 1));
+        assert_eq!(
+            call.reply(id(3), Kind::HaltAck, (7, number), 7, errata),
+            Err(Reject::NotAwaited)
+        );
+        assert_eq!(call.open(NodeSet::EMPTY, Kind::HaltAck), Some(number + 1));
     }
 
     #[test]
     fn numbers_end_instead_of_wrapping() {
         let mut call = Call::<1> { last_number: u32::MAX - 1, ..Call::default() };
         assert_eq!(call.take_number(), Some(u32::MAX));
-        assert_eq!(call.open(NodeSet::EMPTY), None);
+        assert_eq!(call.open(NodeSet::EMPTY, Kind::HaltAck), None);
     }
 }

@@ -58,6 +58,7 @@ pub mod state;
 
 // When the node acts by itself.
 mod budget;
+mod silence;
 pub mod timers;
 
 // What outlives a power cut.

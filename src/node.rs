@@ -10,7 +10,7 @@ use crate::config::{Algorithm, Config, ConfigError, Durability};
 use crate::effects::{Effect, Effects, FailCause, MuteReason, Ticket};
 use crate::id::GroupId;
 use crate::invitation::Invitation;
-use crate::state::StateVector;
+use crate::state::{StateVector, Status};
 use crate::station::{Counters, Request, Station, Turn};
 use crate::time::Instant;
 use crate::timers::Timer;
@@ -95,7 +95,7 @@ impl<const W: usize> Node<W> {
     /// When the next `Event::Timer` is due.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Instant> {
-        if self.station.failed { None } else { self.station.timers.next() }
+        if self.station.failed.is_some() { None } else { self.station.timers.next() }
     }
 
     /// Whether the node is silent for good: its safe storage has let it down.
@@ -108,12 +108,26 @@ impl<const W: usize> Node<W> {
     /// order before the next step.
     pub fn step(&mut self, now: Instant, event: Event<'_>, out: &mut Effects<W>) {
         out.clear();
-        if self.station.failed {
+        if self.station.failed.is_some() {
             return;
         }
         let strict = self.station.config.durability == Durability::Strict;
         let watched = |state: &StateVector<W>| strict.then(|| (state.summary(), state.halted_by));
         let before = watched(&self.station.state);
+        self.handle(now, event, out);
+        if let Some(cause) = self.station.failed {
+            // Whatever the step had begun is void.
+            self.station.state.status = Status::Down;
+            out.clear();
+            out.push(Effect::FailSelf(cause));
+        } else if before != watched(&self.station.state) && !self.station.mute {
+            let mut turn = Turn { now, node: &mut self.station, out };
+            let ticket = turn.next_ticket();
+            turn.out.push_first(Effect::SaveState { ticket, wait: true });
+        }
+    }
+
+    fn handle(&mut self, now: Instant, event: Event<'_>, out: &mut Effects<W>) {
         let mut turn = Turn { now, node: &mut self.station, out };
         if !matches!(event, Event::Boot { .. }) && self.life != Life::Down {
             // Assumption 9: a node that ran late has failed, and must not act before it knows.
@@ -173,10 +187,6 @@ impl<const W: usize> Node<W> {
                 }
             },
         }
-        if before != watched(&turn.node.state) {
-            let ticket = turn.next_ticket();
-            turn.out.push_first(Effect::SaveState { ticket, wait: true });
-        }
     }
 }
 
@@ -234,7 +244,7 @@ fn dispatch<const W: usize>(
         Envelope::Reply { requester_boot } => {
             let (boot, errata) = (turn.node.boot, turn.node.config.errata);
             let answers = (requester_boot, frame.call);
-            let standing = turn.node.call.reply(frame.source, answers, boot, errata)?;
+            let standing = turn.node.call.reply(frame.source, frame.kind, answers, boot, errata)?;
             match election {
                 Election::Bully(bully) => bully.reply(turn, frame.source, standing, message),
                 Election::Invitation(invitation) => {

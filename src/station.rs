@@ -10,7 +10,7 @@ use crate::id::{GroupId, NodeId, NodeSet, PerNode};
 use crate::state::{Definition, StateVector, Status};
 use crate::time::{Duration, Instant};
 use crate::timers::{Timer, TimerTable};
-use crate::wire::{DATAGRAM_BYTES_MAX, Destination, Envelope, Frame, Message, Reject};
+use crate::wire::{DATAGRAM_BYTES_MAX, Destination, Envelope, Frame, Kind, Message, Reject};
 
 /// How many delayed answers a node keeps; one more is sent at once instead.
 const DELAYED_ANSWERS_MAX: usize = 8;
@@ -20,6 +20,8 @@ const DELAYED_ANSWERS_MAX: usize = 8;
 pub struct Counters {
     rejected: [u32; Reject::COUNT],
     pub datagrams_accepted: u32,
+    /// Answers that would have repeated one that may still be under way.
+    pub answers_withheld: u32,
     pub suspicions: u32,
     pub suspicions_wrong: u32,
     pub elections: u32,
@@ -50,6 +52,14 @@ pub struct Request {
     /// The place of this node among those who are to answer.
     pub rank: usize,
     pub received: Instant,
+}
+
+/// A Ready that this node has accepted and that is being made durable.
+#[derive(Debug, Clone, Copy)]
+pub struct AcceptedReady {
+    pub ticket: Ticket,
+    pub request: Request,
+    pub group: GroupId,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -88,7 +98,8 @@ pub struct Station<const W: usize> {
     /// The nodes that gave a sign of life since they were last found silent.
     pub seen: NodeSet<W>,
     pub last_progress: Instant,
-    pub failed: bool,
+    /// Why the node resets itself; nothing else of that step is carried out.
+    pub failed: Option<FailCause>,
     pub mute: bool,
     application_runs: bool,
     group_seq: u32,
@@ -109,7 +120,7 @@ impl<const W: usize> Station<W> {
             counters: Counters::default(),
             seen: NodeSet::EMPTY,
             last_progress: Instant(0),
-            failed: false,
+            failed: None,
             mute: false,
             application_runs: false,
             group_seq: 0,
@@ -174,9 +185,9 @@ impl<const W: usize> Turn<'_, W> {
 
     // --- calls ------------------------------------------------------------------------------
 
-    /// Opens a round to `awaited`, which ends after `wait` unless it is closed before.
-    pub fn open_round(&mut self, awaited: NodeSet<W>, wait: Duration) {
-        if self.node.call.open(awaited).is_none() {
+    /// Opens a round to `awaited` whose replies are of one kind, and which ends after `wait` unless it is closed before.
+    pub fn open_round(&mut self, awaited: NodeSet<W>, expects: Kind, wait: Duration) {
+        if self.node.call.open(awaited, expects).is_none() {
             self.fail(FailCause::NumbersExhausted);
         }
         self.set_timer(Timer::Phase, wait);
@@ -250,7 +261,8 @@ impl<const W: usize> Turn<'_, W> {
         let peer = &mut self.node.peers[request.from];
         let call = (request.boot, request.call);
         if peer.answered_call == call && self.now.since(peer.answered_at) < hush {
-            self.node.counters.reject(Reject::AnsweredAlready);
+            let withheld = &mut self.node.counters.answers_withheld;
+            *withheld = withheld.saturating_add(1);
             return;
         }
         peer.answered_call = call;
@@ -262,6 +274,22 @@ impl<const W: usize> Turn<'_, W> {
         } else {
             self.arm_answers();
         }
+    }
+
+    /// The guard of Assumption 9 for what follows from a request: late is failed.
+    pub fn in_time(&mut self, request: &Request, more: Duration) -> bool {
+        let config = &self.node.config;
+        // Under strict durability it leaves only after the save of this turn.
+        let save_ahead = match config.durability {
+            Durability::Strict => config.timing.ts,
+            Durability::Group => Duration::ZERO,
+        };
+        let taken = self.now.since(request.received);
+        let in_time = taken + save_ahead <= config.timing.tp + more;
+        if !in_time {
+            self.fail(FailCause::Deadline);
+        }
+        in_time
     }
 
     /// Answers now, after a save; the answer had Ts more time.
@@ -285,19 +313,12 @@ impl<const W: usize> Turn<'_, W> {
         }
     }
 
-    /// The guard of Assumption 9: an answer leaves in time or not at all.
+    /// An answer leaves in time or not at all.
     fn send_answer(&mut self, request: &Request, message: Message<'static, W>, more: Duration) {
-        let taken = self.now.since(request.received);
-        let config = &self.node.config;
-        // Under strict durability it leaves only after the save of this turn.
-        let save_ahead = match config.durability {
-            Durability::Strict => config.timing.ts,
-            Durability::Group => Duration::ZERO,
-        };
-        if taken + save_ahead > config.timing.tp + more {
-            self.fail(FailCause::Deadline);
+        if !self.in_time(request, more) {
             return;
         }
+        let taken = self.now.since(request.received);
         let counters = &mut self.node.counters;
         if more == Duration::ZERO {
             counters.answer_time_max = counters.answer_time_max.max(taken);
@@ -315,7 +336,7 @@ impl<const W: usize> Turn<'_, W> {
         envelope: Envelope<W>,
         message: Message<'_, W>,
     ) {
-        if self.node.failed {
+        if self.node.failed.is_some() {
             return;
         }
         let kind = message.kind();
@@ -402,10 +423,8 @@ impl<const W: usize> Turn<'_, W> {
     }
 
     pub fn fail(&mut self, cause: FailCause) {
-        if !self.node.failed {
-            self.node.failed = true;
-            self.node.state.status = Status::Down;
-            self.out.push(Effect::FailSelf(cause));
+        if self.node.failed.is_none() {
+            self.node.failed = Some(cause);
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::state::{Definition, Status};
 use crate::station::{Saving, Turn};
 use crate::time::Duration;
 use crate::timers::Timer;
-use crate::wire::{Message, Reject};
+use crate::wire::{Kind, Message, Reject};
 
 impl<const W: usize> Bully<W> {
     /// B2: ask all higher nodes; if there are none, go on at once.
@@ -25,7 +25,7 @@ impl<const W: usize> Bully<W> {
         self.phase = phase;
         turn.cancel(Timer::Quiet);
         let timing = turn.node.config.timing;
-        turn.open_round(*turn.node.config.higher(), timing.t);
+        turn.open_round(*turn.node.config.higher(), Kind::AytAns, timing.t);
         self.send_request(turn);
         turn.arm_repeat(timing.repeat.fraction(1, 2));
     }
@@ -55,7 +55,7 @@ impl<const W: usize> Bully<W> {
         }
         self.phase = Phase::Halting;
         self.round_began = turn.now;
-        turn.open_round(lower, turn.node.config.timing.t);
+        turn.open_round(lower, Kind::HaltAck, turn.node.config.timing.t);
         self.send_request(turn);
         self.arm_halt_repeat(turn);
     }
@@ -89,7 +89,7 @@ impl<const W: usize> Bully<W> {
         state.group = state.halted_by;
         turn.set_timer(Timer::Beat, timing.beat);
         self.phase = Phase::Announce;
-        turn.open_round(turn.node.state.up, timing.t.times(timing.patience));
+        turn.open_round(turn.node.state.up, Kind::NcAck, timing.t.times(timing.patience));
         if turn.node.state.up.is_empty() {
             self.reorganize(turn);
         } else {
@@ -119,7 +119,8 @@ impl<const W: usize> Bully<W> {
         };
         turn.node.state.definition = Some(definition);
         self.phase = Phase::Distribute;
-        turn.open_round(turn.node.state.up, turn.node.config.timing.distribute());
+        let wait = turn.node.config.timing.distribute();
+        turn.open_round(turn.node.state.up, Kind::ReadyAck, wait);
         if !turn.node.state.up.is_empty() {
             self.send_request(turn);
         }
@@ -142,9 +143,7 @@ impl<const W: usize> Bully<W> {
         turn.node.state.status = Status::Normal;
         turn.start_application();
         turn.set_timer(Timer::Check, turn.node.config.timing.check);
-        for member in turn.node.state.up.iter() {
-            self.silent_checks[member] = 0;
-        }
+        self.silence.heard(&turn.node.state.up);
         if !self.strangers.is_empty() {
             // Another turn, so that the task has started before it is stopped.
             turn.set_timer(Timer::Check, Duration::ZERO);
@@ -196,7 +195,8 @@ impl<const W: usize> Bully<W> {
         }
         self.phase = Phase::Check;
         let timing = &turn.node.config.timing;
-        turn.open_round(others, timing.t.times(timing.patience).min(timing.check));
+        let wait = timing.t.times(timing.patience).min(timing.check);
+        turn.open_round(others, Kind::AynAns, wait);
         self.send_request(turn);
     }
 
@@ -206,19 +206,11 @@ impl<const W: usize> Bully<W> {
         let most = turn.node.config.timing.silent_checks_max;
         self.wait(turn);
         let up = turn.node.state.up;
-        for member in up.intersection(&answered).iter() {
-            self.silent_checks[member] = 0;
-        }
-        let mut gone = turn.node.config.errata.has(Erratum::E2) && !silent.is_empty();
-        for member in up.intersection(&silent).iter() {
-            let checks = &mut self.silent_checks[member];
-            *checks = checks.saturating_add(1);
-            if *checks >= most {
-                *checks = 0;
-                gone = true;
-            }
-        }
-        if gone {
+        self.silence.heard(&up.intersection(&answered));
+        let gone = self.silence.unheard(&up.intersection(&silent), most);
+        let any = turn.node.config.errata.has(Erratum::E2) && !silent.is_empty();
+        if !gone.is_empty() || any {
+            self.silence.heard(&gone);
             self.election(turn);
         }
     }

@@ -21,9 +21,10 @@ mod tests;
 use crate::budget::Budget;
 use crate::effects::{Note, Ticket};
 use crate::errata::Erratum;
-use crate::id::{GroupId, NodeId, NodeSet, PerNode};
+use crate::id::{NodeId, NodeSet};
+use crate::silence::Silence;
 use crate::state::Status;
-use crate::station::{Request, Turn};
+use crate::station::{AcceptedReady, Turn};
 use crate::time::Instant;
 use crate::timers::Timer;
 use crate::wire::Message;
@@ -48,21 +49,12 @@ enum Phase {
     Probe,
 }
 
-/// A Ready that this node has accepted and that is being made durable.
-#[derive(Debug, Clone, Copy)]
-struct AcceptedReady {
-    ticket: Ticket,
-    request: Request,
-    group: GroupId,
-}
-
 #[derive(Debug)]
 pub struct Bully<const W: usize> {
     phase: Phase,
     /// When the current round began.
     round_began: Instant,
-    /// How many Checks each member has not answered in a row.
-    silent_checks: PerNode<u8, W>,
+    silence: Silence<W>,
     /// Nodes that showed during an election that they are no part of it.
     strangers: NodeSet<W>,
     provocations: Budget,
@@ -76,7 +68,7 @@ impl<const W: usize> Bully<W> {
         Self {
             phase: Phase::Idle,
             round_began: Instant(0),
-            silent_checks: PerNode::all(0),
+            silence: Silence::new(),
             strangers: NodeSet::EMPTY,
             provocations: Budget::FULL,
             own_save: None,

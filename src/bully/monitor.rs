@@ -1,12 +1,12 @@
 //! The answers to other nodes' calls: the paper's AreYouThere, AreYouNormal, Halt, NewCoordinator
 //! and Ready.
 
-use super::{AcceptedReady, Bully, Phase};
+use super::{Bully, Phase};
 use crate::effects::Note;
 use crate::errata::Erratum;
 use crate::id::{GroupId, NodeId, NodeSet};
 use crate::state::{Definition, Status};
-use crate::station::{Request, Saving, Turn};
+use crate::station::{AcceptedReady, Request, Saving, Turn};
 use crate::wire::{Message, Reject};
 
 impl<const W: usize> Bully<W> {
@@ -212,6 +212,9 @@ impl<const W: usize> Bully<W> {
         group: GroupId,
     ) {
         if turn.status() != Status::Reorganization || turn.node.state.group != Some(group) {
+            return;
+        }
+        if !turn.in_time(request, turn.node.config.timing.ts) {
             return;
         }
         turn.node.state.status = Status::Normal;

@@ -9,10 +9,13 @@ use crate::state::{Definition, Status};
 use crate::station::{Request, Saving, Turn};
 use crate::time::Duration;
 use crate::timers::Timer;
-use crate::wire::{Invitees, Message, Reject};
+use crate::wire::{InviteeList, Kind, Message, Reject};
 
-/// Entries of an Invitation are collected here; what does not fit goes into a second datagram.
+/// Bytes of the entries of one Invitation.
 pub(super) const INVITEES_ROOM: usize = 1400;
+
+/// As many datagrams as the effects of one step have room for.
+const INVITATION_DATAGRAMS_MAX: usize = 2;
 
 /// How often in a row a Check gives way to a higher coordinator that was heard.
 const POSTPONED_CHECKS_MAX: u8 = 3;
@@ -58,7 +61,7 @@ impl<const W: usize> Invitation<W> {
         self.round_began = turn.now;
         self.others = NodeSet::EMPTY;
         let asked = if roll_call { others } else { others.difference(&turn.node.state.up) };
-        turn.open_round(asked, turn.node.config.timing.t);
+        turn.open_round(asked, Kind::AycAns, turn.node.config.timing.t);
         self.send_request(turn);
     }
 
@@ -88,6 +91,7 @@ impl<const W: usize> Invitation<W> {
         self.phase = Phase::Idle;
         turn.close_round();
         if self.others.is_empty() {
+            self.defer_until = None;
             if !self.roll_call {
                 // Heard but not hearing, or bad luck: do not ask again with every Beat.
                 let pause = timing.t.times(2 << self.empty_checks.min(8)).min(timing.check);
@@ -95,7 +99,9 @@ impl<const W: usize> Invitation<W> {
                 self.empty_checks += 1;
                 return;
             }
-            let gone = self.count_silent(turn, silent, answered);
+            let up = turn.node.state.up;
+            self.silence.heard(&up.intersection(&answered));
+            let gone = self.silence.unheard(&up.intersection(&silent), timing.silent_checks_max);
             if !gone.is_empty() {
                 // I21: re-form without the members that are gone.
                 let remaining = turn.node.state.up.difference(&gone);
@@ -117,16 +123,16 @@ impl<const W: usize> Invitation<W> {
     /// A higher coordinator should invite; wait for it, but only as long as it is heard.
     fn defer(&mut self, turn: &mut Turn<'_, W>, span: Duration) {
         self.phase = Phase::Defer;
-        self.defer_until = turn.now + span;
         self.higher_heard = Some(turn.now);
-        turn.set_timer(Timer::Phase, self.near(turn).min(span));
+        let until = *self.defer_until.get_or_insert(turn.now + span);
+        turn.set_timer(Timer::Phase, self.near(turn).min(until.since(turn.now)));
     }
 
     fn defer_ended(&mut self, turn: &mut Turn<'_, W>) {
-        if turn.now >= self.defer_until {
+        let left = self.defer_until.map_or(Duration::ZERO, |until| until.since(turn.now));
+        if left == Duration::ZERO {
             self.merge(turn, turn.node.state.up);
         } else if self.higher_is_near(turn) {
-            let left = self.defer_until.since(turn.now);
             turn.set_timer(Timer::Phase, self.near(turn).min(left));
         } else {
             // It is gone. Ask again, without it.
@@ -148,27 +154,6 @@ impl<const W: usize> Invitation<W> {
         }
     }
 
-    fn count_silent(
-        &mut self,
-        turn: &Turn<'_, W>,
-        silent: NodeSet<W>,
-        answered: NodeSet<W>,
-    ) -> NodeSet<W> {
-        let up = turn.node.state.up;
-        for member in up.intersection(&answered).iter() {
-            self.silent_checks[member] = 0;
-        }
-        let mut gone = NodeSet::EMPTY;
-        for member in up.intersection(&silent).iter() {
-            let checks = &mut self.silent_checks[member];
-            *checks = checks.saturating_add(1);
-            if *checks >= turn.node.config.timing.silent_checks_max {
-                gone.insert(member);
-            }
-        }
-        gone
-    }
-
     /// I6: found a new group and invite `remaining`, the members of the group that this node is in
     /// now, and all of `others` with the members that they named.
     pub(super) fn merge(&mut self, turn: &mut Turn<'_, W>, remaining: NodeSet<W>) {
@@ -184,7 +169,8 @@ impl<const W: usize> Invitation<W> {
             invited = invited.union(&self.other[other].up);
         }
         let invited = invited.without(me).intersection(turn.node.config.members());
-        self.old = Some((old_group, remaining));
+        // One entry per id: what a node said of itself wins.
+        self.old = Some((old_group, remaining.difference(&others)));
         let state = &mut turn.node.state;
         state.group = Some(group);
         state.coordinator = Some(me);
@@ -192,7 +178,8 @@ impl<const W: usize> Invitation<W> {
         state.status = Status::Election;
         self.phase = Phase::Merge;
         self.round_began = turn.now;
-        turn.open_round(invited, turn.node.config.timing.accept);
+        // Accepts are requests of their own; no reply belongs to this round.
+        turn.open_round(invited, Kind::Accept, turn.node.config.timing.accept);
         if invited.is_empty() {
             self.merge_ended(turn);
         } else {
@@ -200,33 +187,33 @@ impl<const W: usize> Invitation<W> {
         }
     }
 
-    /// One entry for each group to leave that has somebody who has not accepted yet.
+    /// One entry for each group to leave that has somebody who has not accepted yet. What does not
+    /// fit into two datagrams waits for the repeat, when the first ones have accepted.
     fn send_invitations(&mut self, turn: &mut Turn<'_, W>) {
         let Some(group) = turn.node.state.group else { return };
         let awaited = *turn.node.call.awaited();
-        let mut room = [0; INVITEES_ROOM];
-        let mut used = 0;
         let own = self.old.into_iter();
         let entries = self.others.iter().map(|other| {
             let Other { number, up } = self.other[other];
             (GroupId { coordinator: other, number }, up.with(other))
         });
-        for (leave, members) in own.chain(entries) {
-            let invited = members.intersection(&awaited);
-            if invited.is_empty() {
-                continue;
+        let mut entries = own
+            .chain(entries)
+            .map(|(leave, members)| (leave, members.intersection(&awaited)))
+            .filter(|(_, invited)| !invited.is_empty())
+            .peekable();
+        for _ in 0..INVITATION_DATAGRAMS_MAX {
+            let mut list = InviteeList::<INVITEES_ROOM>::default();
+            while let Some((leave, invited)) = entries.peek()
+                && list.push(*leave, invited)
+            {
+                entries.next();
             }
-            match Invitees::push(&mut room, used, leave, &invited) {
-                Some(more) => used = more,
-                None => {
-                    let invitees = Invitees::written(&room[..used]);
-                    turn.broadcast_round(Message::Invitation { group, invitees });
-                    used = Invitees::push(&mut room, 0, leave, &invited).unwrap_or(0);
-                }
+            turn.broadcast_round(Message::Invitation { group, invitees: list.entries() });
+            if entries.peek().is_none() {
+                return;
             }
         }
-        let invitees = Invitees::written(&room[..used]);
-        turn.broadcast_round(Message::Invitation { group, invitees });
     }
 
     /// I8: an Accept for the group of this node. The first one is answered by Ready, which is
@@ -280,7 +267,8 @@ impl<const W: usize> Invitation<W> {
         };
         turn.node.state.definition = Some(definition);
         self.phase = Phase::Distribute;
-        turn.open_round(turn.node.state.up, turn.node.config.timing.distribute());
+        let wait = turn.node.config.timing.distribute();
+        turn.open_round(turn.node.state.up, Kind::ReadyAns, wait);
         self.send_request(turn);
         self.own_save = match turn.save() {
             Saving::Later(ticket) => Some(ticket),
@@ -298,9 +286,7 @@ impl<const W: usize> Invitation<W> {
         turn.close_round();
         turn.node.state.status = Status::Normal;
         turn.start_application();
-        for member in turn.node.state.up.iter() {
-            self.silent_checks[member] = 0;
-        }
+        self.silence.heard(&turn.node.state.up);
         turn.set_timer(Timer::Check, turn.node.config.timing.check);
         self.beat(turn);
     }

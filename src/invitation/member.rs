@@ -1,13 +1,14 @@
 //! The answers to other nodes' calls: the paper's AreYouCoordinator, AreYouThere, Invitation,
 //! Accept and Ready.
 
-use super::{AcceptedReady, Forward, Invitation, Phase};
+use super::{Forward, Invitation, Phase};
 use crate::errata::Erratum;
 use crate::id::{GroupId, NodeId, NodeSet};
 use crate::state::{Definition, Status};
-use crate::station::{Request, Saving, Turn};
+use crate::station::{AcceptedReady, Request, Saving, Turn};
+use crate::time::Duration;
 use crate::timers::Timer;
-use crate::wire::{Invitees, Message, Reject};
+use crate::wire::{InviteeList, Invitees, Kind, Message, Reject};
 
 impl<const W: usize> Invitation<W> {
     pub fn request(
@@ -89,7 +90,9 @@ impl<const W: usize> Invitation<W> {
             Some(group)
                 if yes && status == Status::Reorganization && state.status == Status::Normal =>
             {
-                turn.send_ready(group, Some(request.from));
+                if turn.in_time(request, Duration::ZERO) {
+                    turn.send_ready(group, Some(request.from));
+                }
             }
             _ => turn.answer_each(request, Message::AytAns { yes }),
         }
@@ -139,6 +142,9 @@ impl<const W: usize> Invitation<W> {
         if !invited || to_self || turn.status() != Status::Normal {
             return;
         }
+        if !turn.in_time(request, Duration::ZERO) {
+            return;
+        }
         let was_coordinator = turn.node.is_coordinator();
         let left_behind = turn.node.state.up.difference(&named).without(request.from);
         self.stop(turn);
@@ -152,7 +158,8 @@ impl<const W: usize> Invitation<W> {
         }
         self.phase = Phase::Accepting;
         let timing = turn.node.config.timing;
-        turn.open_round(NodeSet::only(group.coordinator), timing.t.times(timing.patience));
+        let wait = timing.t.times(timing.patience);
+        turn.open_round(NodeSet::only(group.coordinator), Kind::AcceptAns, wait);
         turn.set_timer(Timer::Limit, timing.limit());
         self.send_request(turn);
         turn.set_timer(Timer::Repeat, timing.t);
@@ -161,9 +168,9 @@ impl<const W: usize> Invitation<W> {
     /// The members whom the Invitation did not name learn of it from their old coordinator.
     pub(super) fn send_forward(&mut self, turn: &mut Turn<'_, W>, group: GroupId) {
         let Some(Forward { leave, members }) = self.forward else { return };
-        let mut room = [0; 64];
-        if let Some(used) = Invitees::push(&mut room, 0, leave, &members) {
-            let invitees = Invitees::written(&room[..used]);
+        let mut list = InviteeList::<64>::default();
+        if list.push(leave, &members) {
+            let invitees = list.entries();
             turn.announce_to(members, Message::Invitation { group, invitees });
         }
     }
@@ -234,6 +241,9 @@ impl<const W: usize> Invitation<W> {
         group: GroupId,
     ) {
         if turn.status() != Status::Reorganization || turn.node.state.group != Some(group) {
+            return;
+        }
+        if !turn.in_time(request, turn.node.config.timing.ts) {
             return;
         }
         turn.node.state.status = Status::Normal;

@@ -27,11 +27,12 @@ mod tests;
 
 use crate::effects::{Note, Ticket};
 use crate::id::{GroupId, NodeId, NodeSet, PerNode};
+use crate::silence::Silence;
 use crate::state::{Definition, Status};
-use crate::station::{Request, Turn};
+use crate::station::{AcceptedReady, Turn};
 use crate::time::Instant;
 use crate::timers::Timer;
-use crate::wire::Message;
+use crate::wire::{Kind, Message};
 
 /// What the node is in the middle of. One thing at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,14 +61,6 @@ struct Other<const W: usize> {
     up: NodeSet<W>,
 }
 
-/// A Ready that this node has accepted and that is being made durable.
-#[derive(Debug, Clone, Copy)]
-struct AcceptedReady {
-    ticket: Ticket,
-    request: Request,
-    group: GroupId,
-}
-
 /// An invitation that this node, as the coordinator of its old group, passes on to its members.
 #[derive(Debug, Clone, Copy)]
 struct Forward<const W: usize> {
@@ -86,9 +79,10 @@ pub struct Invitation<const W: usize> {
     /// The group that the members of one's own old group are invited to leave, and who they are.
     old: Option<(GroupId, NodeSet<W>)>,
     round_began: Instant,
-    defer_until: Instant,
+    /// When a wait for higher coordinators ends, however often it is interrupted.
+    defer_until: Option<Instant>,
     forward: Option<Forward<W>>,
-    silent_checks: PerNode<u8, W>,
+    silence: Silence<W>,
     own_save: Option<Ticket>,
     ready: Option<AcceptedReady>,
     /// When a higher foreign coordinator was last heard.
@@ -109,9 +103,9 @@ impl<const W: usize> Invitation<W> {
             other: PerNode::all(Other { number: 0, up: NodeSet::EMPTY }),
             old: None,
             round_began: Instant(0),
-            defer_until: Instant(0),
+            defer_until: None,
             forward: None,
-            silent_checks: PerNode::all(0),
+            silence: Silence::new(),
             own_save: None,
             ready: None,
             higher_heard: None,
@@ -161,6 +155,7 @@ impl<const W: usize> Invitation<W> {
         self.ready = None;
         self.forward = None;
         self.old = None;
+        self.defer_until = None;
         turn.stop_application();
     }
 
@@ -189,7 +184,7 @@ impl<const W: usize> Invitation<W> {
         turn.node.counters.suspicions += 1;
         self.phase = Phase::Probe;
         let timing = turn.node.config.timing;
-        turn.open_round(NodeSet::only(coordinator), timing.t);
+        turn.open_round(NodeSet::only(coordinator), Kind::AytAns, timing.t);
         self.send_request(turn);
         turn.arm_repeat(timing.repeat.fraction(1, 2));
     }

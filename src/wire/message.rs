@@ -203,6 +203,7 @@ impl<'a, const W: usize> Message<'a, W> {
             }
             Self::Invitation { group, invitees } => {
                 w.group(group);
+                w.byte(invitees.count);
                 w.slice(invitees.bytes);
             }
             Self::HaltAck => {}
@@ -220,19 +221,19 @@ impl<'a, const W: usize> Message<'a, W> {
 /// Who is invited: pairs of a group to leave and those of its members that are asked to come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Invitees<'a, const W: usize> {
+    count: u8,
     bytes: &'a [u8],
 }
 
 impl<'a, const W: usize> Invitees<'a, W> {
-    /// Each entry has a group, then the set of those members that are invited.
-    pub const ENTRY_BYTES_MAX: usize = 9 + 1 + NodeSet::<W>::BYTES_MAX;
-
     fn parse(r: &mut Reader<'a>) -> Result<Self, Reject> {
-        let bytes = r.rest();
-        while !r.rest().is_empty() {
+        let count = r.byte()?;
+        let before = r.rest();
+        for _ in 0..count {
             Self::entry(r)?;
         }
-        Ok(Self { bytes })
+        let used = before.len() - r.rest().len();
+        Ok(Self { count, bytes: before.get(..used).unwrap_or(&[]) })
     }
 
     fn entry(r: &mut Reader<'a>) -> Result<(GroupId, NodeSet<W>), Reject> {
@@ -243,30 +244,46 @@ impl<'a, const W: usize> Invitees<'a, W> {
         Ok((leave, invited))
     }
 
-    /// Appends an entry to `room` after `used` bytes; `None` if it does not fit.
-    pub(crate) fn push(
-        room: &mut [u8],
-        used: usize,
-        leave: GroupId,
-        invited: &NodeSet<W>,
-    ) -> Option<usize> {
-        let mut w = Writer::new(room.get_mut(used..)?);
-        w.group(leave);
-        let alone = *invited == NodeSet::only(leave.coordinator);
-        w.set(if alone { &NodeSet::EMPTY } else { invited });
-        w.finish().map(|len| used + len)
-    }
-
-    /// Entries written by [`Invitees::push`].
-    pub(crate) fn written(bytes: &'a [u8]) -> Self {
-        Self { bytes }
-    }
-
     /// (group to leave, who of it is invited)
     pub fn iter(&self) -> impl Iterator<Item = (GroupId, NodeSet<W>)> + use<'a, W> {
         let mut r = Reader::new(self.bytes);
-        core::iter::from_fn(
-            move || if r.rest().is_empty() { None } else { Self::entry(&mut r).ok() },
-        )
+        (0..self.count).map_while(move |_| Self::entry(&mut r).ok())
+    }
+}
+
+/// Room in which the entries of an Invitation are written.
+#[derive(Debug)]
+pub(crate) struct InviteeList<const ROOM: usize> {
+    room: [u8; ROOM],
+    used: usize,
+    count: u8,
+}
+
+impl<const ROOM: usize> Default for InviteeList<ROOM> {
+    fn default() -> Self {
+        Self { room: [0; ROOM], used: 0, count: 0 }
+    }
+}
+
+impl<const ROOM: usize> InviteeList<ROOM> {
+    /// `false` if there is no room for another entry.
+    pub fn push<const W: usize>(&mut self, leave: GroupId, invited: &NodeSet<W>) -> bool {
+        let Some(room) = self.room.get_mut(self.used..) else { return false };
+        let mut w = Writer::new(room);
+        w.group(leave);
+        let alone = *invited == NodeSet::only(leave.coordinator);
+        w.set(if alone { &NodeSet::EMPTY } else { invited });
+        match (w.finish(), self.count.checked_add(1)) {
+            (Some(len), Some(count)) => {
+                self.used += len;
+                self.count = count;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    pub fn entries<const W: usize>(&self) -> Invitees<'_, W> {
+        Invitees { count: self.count, bytes: self.room.get(..self.used).unwrap_or(&[]) }
     }
 }

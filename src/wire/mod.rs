@@ -20,6 +20,7 @@ mod message;
 mod tests;
 
 pub(crate) use bytes::{Reader, Writer};
+pub(crate) use message::InviteeList;
 pub use message::{Envelope, Invitees, Message};
 
 use crate::id::NodeId;
@@ -122,7 +123,7 @@ pub enum Destination {
     All,
 }
 
-/// Why a datagram was dropped. None of these changes the state of the node.
+/// Why a datagram was dropped. None of these changes the state of the node, but for the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Reject {
@@ -154,16 +155,15 @@ pub enum Reject {
     WrongAlgorithm,
     /// A reply to no outstanding call, or from a node that is no longer awaited.
     NotAwaited,
-    /// The same call again before its answer can have arrived.
-    AnsweredAlready,
     /// The node is down (its boot epoch is not durable yet) or mute.
     Down,
-    /// A Halt from a node of lower priority (an alarm: it believes that this node is dead).
+    /// A Halt from a node of lower priority: an alarm, because it believes that this node is dead. A
+    /// coordinator that is Normal answers it with an election.
     HaltFromBelow,
 }
 
 impl Reject {
-    pub const COUNT: usize = 17;
+    pub const COUNT: usize = 16;
 }
 
 /// A datagram whose header has been checked: reading it cannot fail.

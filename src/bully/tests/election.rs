@@ -196,7 +196,6 @@ fn b12_a_save_of_another_step_does_not_make_it_normal() {
 }
 
 #[test]
-#[ignore = "contradicts PROTOCOLS B12: a dropped reply of the wrong kind still counts as an answer"]
 fn b12_a_reply_of_another_kind_does_not_make_it_normal() {
     let (mut bench, acts) = distributing(5, &[2]);
     bench.reply(2, Message::HaltAck).none();

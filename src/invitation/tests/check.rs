@@ -148,9 +148,29 @@ fn i5_others_wait_by_rank_for_the_higher_ones() {
         }
         bench.fire(Timer::Phase).none();
         let span = bench.timing().check.times(2).times(higher);
-        assert_eq!(bench.due_in(Timer::Phase), Some(span));
-        assert_eq!(bench.status(), Status::Normal, "it works on meanwhile");
+        let end = bench.now + span;
+        // As long as a higher one is heard.
+        let beat = Message::Beat { group: group_of(4, 1), normal: true };
+        while bench.now + bench.timing().beat < end {
+            bench.pass(bench.timing().beat).ignore();
+            bench.hear(4, &[], beat).none();
+            assert_eq!(bench.status(), Status::Normal, "it works on meanwhile");
+        }
+        while bench.fire(Timer::Phase).notes().is_empty() {}
+        assert_eq!(bench.now, end, "then it invites itself");
     }
+}
+
+#[test]
+fn i5_a_higher_one_that_is_heard_no_more_is_not_waited_for() {
+    let (mut bench, acts) = checking(3);
+    acts.ignore();
+    bench.reply(4, yes(group_of(4, 1), &[])).none();
+    bench.fire(Timer::Phase).none();
+    let timing = bench.timing();
+    assert_eq!(bench.due_in(Timer::Phase), Some(timing.beat.times(2) + timing.tm));
+    let acts = bench.fire(Timer::Phase);
+    assert!(matches!(acts.broadcast().1, Message::AreYouCoordinator { roll_call: true, .. }));
 }
 
 #[test]

@@ -14,11 +14,12 @@ mod room;
 mod timeout;
 
 use crate::config::{Algorithm, Config};
+use crate::id::NodeSet;
 use crate::id::{GroupId, NodeId};
 use crate::node::testing::{Acts, Bench, config, group_of, own_group, set};
 use crate::state::Status;
 use crate::timers::Timer;
-use crate::wire::{Invitees, Message};
+use crate::wire::{InviteeList, Message};
 use std::boxed::Box;
 use std::vec::Vec;
 
@@ -37,12 +38,12 @@ fn awake(me: u8) -> Bench<1> {
 
 /// An Invitation to `group` with entries of a group to leave and those who are invited.
 fn invite(group: GroupId, entries: &[(GroupId, &[u8])]) -> Message<'static, 1> {
-    let (mut room, mut used) = ([0; 256], 0);
+    let list = Box::leak(Box::new(InviteeList::<256>::default()));
     for (leave, invited) in entries {
-        let invited = set(invited.iter().copied());
-        used = Invitees::<1>::push(&mut room, used, *leave, &invited).expect("it fits");
+        let invited: NodeSet<1> = set(invited.iter().copied());
+        assert!(list.push(*leave, &invited), "it fits");
     }
-    Message::Invitation { group, invitees: Invitees::written(Box::leak(room[..used].into())) }
+    Message::Invitation { group, invitees: list.entries() }
 }
 
 /// The group and the entries of an Invitation.

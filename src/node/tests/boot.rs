@@ -147,7 +147,6 @@ fn d4_when_call_numbers_end_the_node_fails_and_uses_none_twice() {
 }
 
 #[test]
-#[ignore = "contradicts Effect::FailSelf: after it the step goes on, and the task is started"]
 fn d4_a_node_that_failed_does_nothing_more_in_the_same_step() {
     let mut bench = awake(Algorithm::Invitation);
     let leave = bench.state().group.unwrap();

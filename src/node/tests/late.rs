@@ -160,7 +160,6 @@ fn the_answer_to_ready_has_ts_more_time() {
 }
 
 #[test]
-#[ignore = "contradicts PROTOCOLS, Assumption 9: the task is started before the node fails"]
 fn a_save_that_took_too_long_fails_the_node_before_its_task_starts() {
     let timing = crate::node::testing::timing();
     let (_, acts) = save_takes(timing.tp + timing.ts + Duration(1));
@@ -168,7 +167,6 @@ fn a_save_that_took_too_long_fails_the_node_before_its_task_starts() {
 }
 
 #[test]
-#[ignore = "contradicts PROTOCOLS, Time: a Ready that answers AreYouThere is not held to Tp"]
 fn a_ready_in_answer_to_a_late_question_fails_the_node() {
     let (mut bench, acts) = Bench::<1>::booted(config(5, 5, Algorithm::Invitation));
     acts.ignore();

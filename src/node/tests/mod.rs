@@ -12,8 +12,9 @@ use super::Event;
 use super::testing::{Bench, config};
 use crate::config::Algorithm;
 use crate::id::GroupId;
+use crate::id::NodeSet;
 use crate::timers::Timer;
-use crate::wire::{Invitees, Message};
+use crate::wire::{InviteeList, Message};
 use std::boxed::Box;
 
 const BOTH: [Algorithm; 2] = [Algorithm::Bully, Algorithm::Invitation];
@@ -27,8 +28,8 @@ fn awake(algorithm: Algorithm) -> Bench<1> {
 
 /// An Invitation to `group` for node 3 alone, which is in the group `leave`.
 fn invite(group: GroupId, leave: GroupId) -> Message<'static, 1> {
-    let mut room = [0; 64];
-    let invited = super::testing::set([3]);
-    let used = Invitees::<1>::push(&mut room, 0, leave, &invited).expect("it fits");
-    Message::Invitation { group, invitees: Invitees::written(Box::leak(room[..used].into())) }
+    let list = Box::leak(Box::new(InviteeList::<64>::default()));
+    let invited: NodeSet<1> = super::testing::set([3]);
+    assert!(list.push(leave, &invited), "it fits");
+    Message::Invitation { group, invitees: list.entries() }
 }

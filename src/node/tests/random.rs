@@ -157,9 +157,9 @@ impl Trial {
             6 => Message::AreYouCoordinator { group, roll_call: flag },
             7 => {
                 let leave = if flag { state.group.unwrap_or(fallback) } else { fallback };
-                let mut room = [0; 64];
-                let used = Invitees::push(&mut room, 0, leave, &some(nodes)).unwrap();
-                let invitees = Invitees::written(Box::leak(room[..used].into()));
+                let list = Box::leak(Box::new(InviteeList::<64>::default()));
+                assert!(list.push(leave, &some(nodes)));
+                let invitees = list.entries();
                 Message::Invitation { group: group_of(from, pick.into()), invitees }
             }
             8 => Message::Accept { group },

@@ -251,6 +251,7 @@ impl<const W: usize> RunInProgress<W> {
     /// Waits out the bound; at its end every side must be settled, and have been for a while.
     fn await_settled(&mut self, cause: Cause, sides: &[Vec<usize>]) {
         let began = self.world.now;
+        let before = self.world.tally;
         let bound = bound_us(&self.world.settings, cause);
         let settled = |world: &World<W>| sides.iter().all(|side| world.is_settled(side));
         let mut settled_since = settled(&self.world).then_some(began);
@@ -262,8 +263,15 @@ impl<const W: usize> RunInProgress<W> {
             }
             false
         });
+        // A worn-out flash that gives up now, or a frame for which a node had no room, is one more
+        // failure, which the bound of a single one does not cover.
+        let tally = &self.world.tally;
+        let disturbed = (before.muted, before.overflows) != (tally.muted, tally.overflows);
         match settled_since {
             Some(since) => self.settling.push((cause, since - began, bound)),
+            None if disturbed && cause != Cause::Anything => {
+                self.await_settled(Cause::Anything, sides);
+            }
             None => {
                 let views: Vec<_> =
                     (0..self.world.machines.len()).map(|n| self.world.checker.view(n)).collect();
@@ -312,7 +320,7 @@ impl Summary {
             let share = *observed as f64 / *bound as f64;
             let slowest = self.slowest.entry(key).or_default();
             slowest.times += 1;
-            if share > slowest.share {
+            if share > slowest.share || slowest.times == 1 {
                 (slowest.share, slowest.seed) = (share, outcome.seed);
             }
         }
