@@ -123,16 +123,16 @@ pub fn boot(cause: ResetCause, epoch: u32, config: &Config<WORDS>) {
     };
     let timing = &config.timing;
     defmt::info!(
-        "{=u32} boot id={=u8} epoch={=u32} cause={=istr} algorithm={=istr} tm_us={=u64} tp_us={=u64} ts_us={=u64} t_us={=u64}",
+        "{=u32} boot id={=u8} epoch={=u32} cause={=istr} algorithm={=istr} tm_us={=u32} tp_us={=u32} ts_us={=u32} t_us={=u32}",
         next(),
         config.id.get(),
         epoch,
         cause_name(cause),
         algorithm,
-        timing.tm.0,
-        timing.tp.0,
-        timing.ts.0,
-        timing.t.0
+        timing.tm.0 as u32,
+        timing.tp.0 as u32,
+        timing.ts.0 as u32,
+        timing.t.0 as u32
     );
 }
 
@@ -195,16 +195,16 @@ pub fn reject(reason: Reject, count: u32) {
 
 pub fn margin(answer_us: u64, late_us: u64, step_us: u64) {
     defmt::info!(
-        "{=u32} margin answer_us={=u64} late_us={=u64} step_us={=u64}",
+        "{=u32} margin answer_us={=u32} late_us={=u32} step_us={=u32}",
         next(),
-        answer_us,
-        late_us,
-        step_us
+        answer_us as u32,
+        late_us as u32,
+        step_us as u32
     );
 }
 
 pub fn saved(ticket: u32, us: u64) {
-    defmt::info!("{=u32} save ticket={=u32} us={=u64}", next(), ticket, us);
+    defmt::info!("{=u32} save ticket={=u32} us={=u32}", next(), ticket, us as u32);
 }
 
 pub fn fault(what: Str) {
@@ -279,7 +279,6 @@ pub const REJECTS: [Reject; Reject::COUNT] = [
     Reject::OldBoot,
     Reject::WrongAlgorithm,
     Reject::NotAwaited,
-    Reject::AnsweredAlready,
     Reject::Down,
     Reject::HaltFromBelow,
 ];
@@ -300,7 +299,6 @@ fn reject_name(reason: Reject) -> Str {
         Reject::OldBoot => intern!("old-boot"),
         Reject::WrongAlgorithm => intern!("wrong-algorithm"),
         Reject::NotAwaited => intern!("not-awaited"),
-        Reject::AnsweredAlready => intern!("answered-already"),
         Reject::Down => intern!("down"),
         Reject::HaltFromBelow => intern!("halt-from-below"),
     }
