@@ -291,11 +291,12 @@ fn report(outcome: &Outcome) {
     println!("settled: {}", if shown.is_empty() { "never".into() } else { shown.join(", ") });
     println!(
         "{} frames, processor time of all boards {:.1} % of one core, host late {:.1} ms at most, \
-         {} log lines lost",
+         {} log lines lost, {} deadlines missed that nobody provoked",
         outcome.frames,
         outcome.cpu.as_secs_f64() / outcome.lasted.as_secs_f64() * 100.0,
         outcome.host_late.as_secs_f64() * 1000.0,
-        outcome.lines_lost
+        outcome.lines_lost,
+        outcome.deadlines_missed
     );
 }
 

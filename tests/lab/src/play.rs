@@ -61,6 +61,8 @@ pub struct Outcome {
     pub failures: Vec<String>,
     /// How late the host was at most.
     pub host_late: Duration,
+    /// Deadlines that boards missed although nobody had paused them.
+    pub deadlines_missed: usize,
     pub lines_lost: u64,
     pub cpu: Duration,
     pub lasted: Duration,
@@ -69,9 +71,10 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The host was so late that a failure proves nothing.
+    /// The host was so late, or a board for an unknown reason, that a failure proves nothing.
     pub fn is_inconclusive(&self) -> bool {
-        !self.failures.is_empty() && self.host_late.as_micros() as u64 > self.run.tp_us / 2
+        let host_late = self.host_late.as_micros() as u64 > self.run.tp_us / 2;
+        !self.failures.is_empty() && (host_late || self.deadlines_missed > 0)
     }
 }
 
@@ -144,13 +147,13 @@ pub fn play(
         judge_trace(scenario, &run, &events).iter().map(ToString::to_string).collect();
     let broken = &flock.broken;
     failures.extend(checks::violations(&stretched, &timing, &events, &flock.actions, broken));
-    let late_anyway = unprovoked_resets(&events, &flock.actions) > 0;
-    let boards_late = if late_anyway { Duration::from_micros(run.tp_us) } else { Duration::ZERO };
+    let deadlines_missed = unprovoked_resets(&events, &flock.actions);
     Ok(Outcome {
         run,
         events,
         failures,
-        host_late: flock.lateness.most().max(flock.switch.late()).max(boards_late),
+        host_late: flock.lateness.most().max(flock.switch.late()),
+        deadlines_missed,
         lines_lost: flock.chronicle.lines_lost,
         cpu: flock.cpu(),
         lasted: flock.zero.elapsed(),
@@ -159,8 +162,8 @@ pub fn play(
     })
 }
 
-/// Deadlines that boards missed although nobody had paused them: a board's own work takes a fraction
-/// of Tp, so its host must have held it up.
+/// Deadlines that boards missed although nobody had paused them. A busy host is the likely reason,
+/// but a firmware that takes too long looks the same from here: they are always reported.
 fn unprovoked_resets(events: &[NodeEvent], actions: &[(u64, Action)]) -> usize {
     let paused = |node: u8, at_us: u64| {
         actions.iter().any(|(when, action)| match action {

@@ -104,10 +104,11 @@ fn play_one(
         };
         let late = outcome.host_late.as_secs_f64() * 1000.0;
         let about = format!(
-            "{} ({}), {:.0} s, host late {late:.0} ms",
+            "{} ({}), {:.0} s, host late {late:.0} ms, {} unprovoked deadlines",
             scenario.name,
             scenario.algorithm,
-            began.elapsed().as_secs_f64()
+            began.elapsed().as_secs_f64(),
+            outcome.deadlines_missed
         );
         if stop.load(Ordering::Relaxed) {
             return Verdict::Failed;
