@@ -68,6 +68,11 @@ pub mod cells;
 pub mod application;
 pub mod effects;
 
+// What carries all this out on a board, and what a board is told about itself.
+pub mod provision;
+#[cfg(feature = "shell")]
+pub mod shell;
+
 // What everybody speaks of.
 pub mod config;
 pub mod errata;

@@ -1,14 +1,311 @@
-//! `cargo lab`: the flock on emulated boards. Not part of this version.
+//! `cargo lab`: see the README.
 
+#![forbid(unsafe_code)]
+
+mod budget;
+mod checks;
+mod chronicle;
+mod display;
+mod erase;
+mod flash;
+mod flock;
+mod host;
+mod line;
+mod machine;
+mod mute;
+mod pcap;
+mod play;
+mod probe;
+mod provoke;
+mod suite;
+mod switch;
+mod tools;
+mod view;
+
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal, Write};
+use std::num::NonZeroU8;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The input asks for what does not exist; nothing was started.
+use bellwether_scenario::{Algorithm, Overrides, Scenario, TraceWriter};
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::display::{Display, Printer};
+use crate::play::{Outcome, Times};
+use crate::probe::Image;
+use crate::view::{Picture, View};
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "cargo lab",
+    about = "The real firmware on emulated boards, on a virtual Ethernet"
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// A scenario file to play and judge; without one the flock runs until it is stopped
+    scenario: Option<PathBuf>,
+    /// How many boards
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=64))]
+    nodes: Option<u8>,
+    #[arg(long)]
+    algorithm: Option<Election>,
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Write a trace (JSON Lines)
+    #[arg(long)]
+    trace: Option<PathBuf>,
+    /// Write a capture of all frames for Wireshark or tshark
+    #[arg(long)]
+    pcap: Option<PathBuf>,
+    /// Print events as lines instead of the live view
+    #[arg(long)]
+    headless: bool,
+    /// Keep the live view as text in this file, also where there is no terminal
+    #[arg(long)]
+    screen: Option<PathBuf>,
+    /// Print only the verdict
+    #[arg(long)]
+    quiet: bool,
+    /// Tm to use instead of the file's
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    tm_ms: Option<u64>,
+    /// Tp to use instead of the file's
+    #[arg(long, value_parser = clap::value_parser!(u64).range(7..=60_000))]
+    tp_ms: Option<u64>,
+    /// Stretch every time of the file by this; by default as much as this host needs
+    #[arg(long)]
+    factor: Option<f64>,
+    /// How long a run without a scenario lasts
+    #[arg(long, default_value_t = 3_600_000, value_parser = clap::value_parser!(u64).range(1..))]
+    duration_ms: u64,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the system tests and print a closing line
+    Suite {
+        /// Only the tests whose name contains this
+        filter: Option<String>,
+    },
+    /// Print what the image takes of flash and memory, and check it
+    Size,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Election {
+    Bully,
+    Invitation,
+}
+
+impl From<Election> for Algorithm {
+    fn from(election: Election) -> Self {
+        match election {
+            Election::Bully => Self::Bully,
+            Election::Invitation => Self::Invitation,
+        }
+    }
+}
+
+const FAILED: u8 = 1;
 const BAD_INPUT: u8 = 2;
+const INCONCLUSIVE: u8 = 3;
+/// How often an inconclusive run is tried in all.
+const TRIES: u32 = 3;
+/// One cause often has many consequences.
+const FAILURES_SHOWN: usize = 8;
 
 fn main() -> ExitCode {
-    eprintln!(
-        "the lab of emulated boards is not part of this version; \
-         `cargo sim FILE` plays the same scenario files in the simulator"
+    let arguments = Arguments::parse();
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    if let Err(error) = ctrlc::set_handler(move || stopped.store(true, Ordering::Relaxed)) {
+        eprintln!("Ctrl-C cannot be caught: {error}");
+    }
+    let code = match (&arguments.command, load(&arguments)) {
+        (Some(command), Ok(_)) => tests(command, &stop),
+        (None, Ok(scenario)) => run(&scenario, &arguments, &stop),
+        (_, Err(why)) => {
+            eprintln!("{why}");
+            BAD_INPUT
+        }
+    };
+    ExitCode::from(code)
+}
+
+/// The scenario to play, or what is wrong with the input.
+fn load(arguments: &Arguments) -> Result<Scenario, String> {
+    if arguments.factor.is_some_and(|factor| !(0.01..=1000.0).contains(&factor)) {
+        return Err("--factor is out of range; allowed: 0.01 to 1000".into());
+    }
+    let algorithm = arguments.algorithm.map(Algorithm::from);
+    let scenario = match &arguments.scenario {
+        None => {
+            let (algorithm, nodes) =
+                (algorithm.unwrap_or(Algorithm::Invitation), arguments.nodes.unwrap_or(5));
+            Scenario::undisturbed(algorithm, nodes, arguments.duration_ms * 1000)
+        }
+        Some(file) => {
+            let name = file.display().to_string();
+            let text = std::fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
+            let nodes = arguments.nodes.and_then(NonZeroU8::new);
+            let overrides = Overrides { algorithm, nodes, seed: arguments.seed };
+            Scenario::parse_with(&name, &text, overrides).map_err(|error| error.to_string())?
+        }
+    };
+    if scenario.nodes > 64 {
+        return Err(format!("{} boards; allowed: 1 to 64", scenario.nodes));
+    }
+    let (chosen, factor) = play::choose_times(&scenario, times(arguments));
+    flash::timing(&chosen.stretched(factor))?;
+    Ok(scenario)
+}
+
+fn times(arguments: &Arguments) -> Times {
+    // Without a file nothing has to be stretched: Tm and Tp are the lab's own.
+    let own = arguments.scenario.is_none() && arguments.factor.is_none();
+    let default = if own { Times::OWN } else { Times::default() };
+    Times {
+        tm_ms: arguments.tm_ms.or(default.tm_ms),
+        tp_ms: arguments.tp_ms.or(default.tp_ms),
+        factor: arguments.factor,
+    }
+}
+
+fn tests(command: &Command, stop: &AtomicBool) -> u8 {
+    let tested = tools::ensure_qemu().and_then(|()| tools::build_firmware()).and_then(|path| {
+        if matches!(command, Command::Size) {
+            let sizes = budget::measure(&path)?;
+            println!(
+                "flash {} of {} bytes, static memory {} of {} bytes",
+                sizes.flash,
+                budget::FLASH_MAX,
+                sizes.memory,
+                budget::MEMORY_MAX
+            );
+            return Ok(0);
+        }
+        let Command::Suite { filter } = command else { return Ok(0) };
+        let image = Arc::new(Image::read(&path)?);
+        tools::prefer_lab();
+        Ok(suite::run(&path, &image, filter.as_deref(), stop))
+    });
+    tested.unwrap_or_else(|why| {
+        eprintln!("{why}");
+        FAILED
+    })
+}
+
+fn run(scenario: &Scenario, arguments: &Arguments, stop: &AtomicBool) -> u8 {
+    let image = match tools::ensure_qemu()
+        .and_then(|()| tools::build_firmware())
+        .and_then(|path| Image::read(&path))
+    {
+        Ok(image) => Arc::new(image),
+        Err(why) => {
+            eprintln!("{why}");
+            return FAILED;
+        }
+    };
+    tools::prefer_lab();
+    let (scenario, factor) = play::choose_times(scenario, times(arguments));
+    println!(
+        "\"{}\": {} boards, {}, Tm {} ms, Tp {} ms, times of the file x {factor:.2}",
+        scenario.name,
+        scenario.nodes,
+        scenario.algorithm,
+        scenario.tm_us as f64 * factor / 1000.0,
+        scenario.tp_us as f64 * factor / 1000.0,
     );
-    ExitCode::from(BAD_INPUT)
+    for attempt in 1..=TRIES {
+        let mut display = display(arguments, &scenario.stretched(factor));
+        let pcap = arguments.pcap.as_deref();
+        let played = play::play(&scenario, factor, &image, pcap, stop, display.as_mut());
+        // Gives the terminal back before anything is printed.
+        drop(display);
+        let outcome = match played {
+            Ok(outcome) => outcome,
+            Err(why) => {
+                eprintln!("{why}");
+                return FAILED;
+            }
+        };
+        if let Some(Err(why)) = arguments.trace.as_deref().map(|path| write_trace(path, &outcome)) {
+            eprintln!("{why}");
+            return FAILED;
+        }
+        report(&outcome);
+        if outcome.interrupted {
+            return if arguments.scenario.is_some() { FAILED } else { 0 };
+        }
+        if outcome.failures.is_empty() {
+            println!("all expectations and assertions held");
+            return 0;
+        }
+        for failure in outcome.failures.iter().take(FAILURES_SHOWN) {
+            println!("{failure}");
+        }
+        if outcome.failures.len() > FAILURES_SHOWN {
+            println!("… and {} more", outcome.failures.len() - FAILURES_SHOWN);
+        }
+        if !outcome.is_inconclusive() {
+            println!("replay: cargo lab {}", replay(arguments));
+            return FAILED;
+        }
+        println!(
+            "inconclusive: the host was {:.1} ms late, more than Tp/2; try {attempt} of {TRIES}",
+            outcome.host_late.as_secs_f64() * 1000.0
+        );
+    }
+    INCONCLUSIVE
+}
+
+fn display(arguments: &Arguments, scenario: &Scenario) -> Box<dyn Display> {
+    let live = !arguments.headless && !arguments.quiet && std::io::stdout().is_terminal();
+    if !live && arguments.screen.is_none() {
+        return Box::new(Printer::new(arguments.quiet));
+    }
+    let Scenario { nodes, algorithm, tm_us, tp_us, .. } = *scenario;
+    let picture = Picture::new(nodes, algorithm, tm_us, tp_us);
+    Box::new(View::start(picture, live, arguments.screen.clone()))
+}
+
+fn replay(arguments: &Arguments) -> String {
+    let mut words = vec![];
+    words.extend(arguments.scenario.iter().map(|path| path.display().to_string()));
+    words.extend(arguments.nodes.map(|nodes| format!("--nodes {nodes}")));
+    words.extend(arguments.tm_ms.map(|ms| format!("--tm-ms {ms}")));
+    words.extend(arguments.tp_ms.map(|ms| format!("--tp-ms {ms}")));
+    words.extend(arguments.factor.map(|factor| format!("--factor {factor}")));
+    words.push("--headless".into());
+    words.join(" ")
+}
+
+fn report(outcome: &Outcome) {
+    let settled = play::settle_times(outcome.run.nodes, &outcome.events);
+    let shown: Vec<String> =
+        settled.iter().map(|(at, id)| format!("{:.2} s under {id}", *at as f64 / 1e6)).collect();
+    println!("settled: {}", if shown.is_empty() { "never".into() } else { shown.join(", ") });
+    println!(
+        "{} frames, processor time of all boards {:.1} % of one core, host late {:.1} ms at most, \
+         {} log lines lost, {} deadlines missed that nobody provoked",
+        outcome.frames,
+        outcome.cpu.as_secs_f64() / outcome.lasted.as_secs_f64() * 100.0,
+        outcome.host_late.as_secs_f64() * 1000.0,
+        outcome.lines_lost,
+        outcome.deadlines_missed
+    );
+}
+
+fn write_trace(path: &Path, outcome: &Outcome) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+    let file = BufWriter::new(File::create(path).map_err(failed)?);
+    let mut writer = TraceWriter::new(file, &outcome.run).map_err(failed)?;
+    for event in &outcome.events {
+        writer.write(event).map_err(failed)?;
+    }
+    writer.finish().and_then(|mut file| file.flush()).map_err(failed)
 }

@@ -16,16 +16,20 @@ enum Kind {
     Resume,
     Partition,
     Link,
+    Unplug,
+    Plug,
     Heal,
 }
 
-const KINDS: [(&str, Kind); 7] = [
+const KINDS: [(&str, Kind); 9] = [
     ("kill", Kind::Kill),
     ("boot", Kind::Boot),
     ("pause", Kind::Pause),
     ("resume", Kind::Resume),
     ("partition", Kind::Partition),
     ("link", Kind::Link),
+    ("unplug", Kind::Unplug),
+    ("plug", Kind::Plug),
     ("heal", Kind::Heal),
 ];
 
@@ -47,7 +51,9 @@ const ALL_KEYS: [&str; 11] = [
 impl Kind {
     fn keys(self) -> &'static [&'static str] {
         match self {
-            Kind::Kill | Kind::Boot | Kind::Pause | Kind::Resume => &["ms", "do", "nodes"],
+            Kind::Kill | Kind::Boot | Kind::Pause | Kind::Resume | Kind::Unplug | Kind::Plug => {
+                &["ms", "do", "nodes"]
+            }
             Kind::Partition => &["ms", "do", "sets"],
             Kind::Link => {
                 &["ms", "do", "from", "to", "loss", "delay_ms", "jitter_ms", "duplicate", "reorder"]
@@ -117,6 +123,8 @@ fn parse_action(
         Kind::Resume => Action::Resume { nodes: power.resume(nodes_of()?, nodes)? },
         Kind::Partition => parse_partition(entry, nodes)?,
         Kind::Link => parse_link(entry, nodes)?,
+        Kind::Unplug => Action::Unplug { nodes: nodes_of()?.ids(nodes)? },
+        Kind::Plug => Action::Plug { nodes: nodes_of()?.ids(nodes)? },
         Kind::Heal => Action::Heal,
     };
     Ok(TimedAction { at_us, line: entry.line, action })

@@ -97,7 +97,11 @@ pub enum Action {
     Partition { sets: Vec<Vec<NodeId>> },
     /// Every pair from x to without self, that direction only. Replaces these links' setting.
     Link { from: Vec<NodeId>, to: Vec<NodeId>, quality: LinkQuality },
-    /// All links perfect again, no partition.
+    /// Pull the cable: the board sees its link go down, and goes on running.
+    Unplug { nodes: Vec<NodeId> },
+    /// Put the cable back.
+    Plug { nodes: Vec<NodeId> },
+    /// All links perfect again, no partition. Cables stay as they are.
     Heal,
 }
 

@@ -42,7 +42,11 @@ impl Watch {
             | Action::Boot { nodes }
             | Action::Pause { nodes }
             | Action::Resume { nodes } => nodes,
-            Action::Partition { .. } | Action::Link { .. } | Action::Heal => return,
+            Action::Partition { .. }
+            | Action::Link { .. }
+            | Action::Unplug { .. }
+            | Action::Plug { .. }
+            | Action::Heal => return,
         };
         for &id in nodes {
             match action {

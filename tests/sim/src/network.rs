@@ -21,6 +21,8 @@ pub struct Network {
     links: Vec<LinkQuality>,
     /// The set of the partition that each node is in.
     side: Vec<usize>,
+    /// Whose cable is plugged in.
+    plugged: Vec<bool>,
 }
 
 impl Network {
@@ -31,6 +33,7 @@ impl Network {
             base_us,
             links: vec![LinkQuality::default(); nodes * nodes],
             side: vec![0; nodes],
+            plugged: vec![true; nodes],
         }
     }
 
@@ -56,14 +59,19 @@ impl Network {
         self.links.fill(quality);
     }
 
+    pub fn set_plugged(&mut self, node: usize, plugged: bool) {
+        self.plugged[node] = plugged;
+    }
+
+    /// Whether nothing but the quality of a link lies between two nodes.
     pub fn same_side(&self, one: usize, other: usize) -> bool {
-        self.side[one] == self.side[other]
+        self.side[one] == self.side[other] && self.plugged[one] && self.plugged[other]
     }
 
     /// Draws what happens to a frame.
     pub fn carry(&self, from: usize, to: usize, rng: &mut fastrand::Rng) -> Fate {
         let link = &self.links[from * self.nodes + to];
-        if self.side[from] != self.side[to] || happens(link.loss, rng) {
+        if !self.same_side(from, to) || happens(link.loss, rng) {
             return Fate::Lost;
         }
         let first = self.delay(link, rng);

@@ -253,6 +253,12 @@ impl<const W: usize> World<W> {
                     }
                 }
             }
+            Action::Unplug { nodes } => {
+                nodes.iter().map(index).for_each(|node| self.network.set_plugged(node, false));
+            }
+            Action::Plug { nodes } => {
+                nodes.iter().map(index).for_each(|node| self.network.set_plugged(node, true));
+            }
             Action::Heal => self.network.heal(),
         }
     }

@@ -27,7 +27,7 @@ fn unknown_durability() {
 #[test]
 fn unknown_action() {
     let message = "`do` is \"reset\"; allowed: \"kill\", \"boot\", \"pause\", \"resume\", \
-                   \"partition\", \"link\", \"heal\"";
+                   \"partition\", \"link\", \"unplug\", \"plug\", \"heal\"";
     refuses(20, "do = \"kill\"", "do = \"reset\"", message);
 }
 

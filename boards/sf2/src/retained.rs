@@ -1,0 +1,213 @@
+//! What survives a reset: why it came, and what the node was doing.
+//!
+//! The chip has no register for the cause of a reset, but its RAM keeps what nobody initialises. A
+//! checksum tells a record from the noise of a cold RAM.
+
+use core::cell::UnsafeCell;
+use core::mem::MaybeUninit;
+use core::panic::PanicInfo;
+
+use bellwether::id::NodeId;
+use bellwether::shell::{ResetCause, WORDS};
+use bellwether::state::Summary;
+use cortex_m_rt::exception;
+
+const TEXT_BYTES: usize = 120;
+const PLACE_BYTES: usize = 40;
+const MAGIC: u32 = 0xbe11_0003;
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Record {
+    magic: u32,
+    line: u32,
+    number: u64,
+    cause: u8,
+    status: u8,
+    coordinator: u8,
+    group: u8,
+    what_len: u8,
+    place_len: u8,
+    what: [u8; TEXT_BYTES],
+    place: [u8; PLACE_BYTES],
+    padding: [u8; 2],
+    checksum: u32,
+}
+
+struct Kept(UnsafeCell<MaybeUninit<Record>>);
+
+// SAFETY: one core. The record is written by the thread (`remember`), by handlers that end in a
+// reset, and read once at boot before any of them can run.
+unsafe impl Sync for Kept {}
+
+// SAFETY: the section is one that the start-up code leaves alone.
+#[unsafe(link_section = ".uninit.RETAINED")]
+static RETAINED: Kept = Kept(UnsafeCell::new(MaybeUninit::uninit()));
+
+impl Record {
+    const EMPTY: Self = Self {
+        magic: MAGIC,
+        line: 0,
+        number: 0,
+        cause: 0,
+        status: 0,
+        coordinator: 0,
+        group: 0,
+        what_len: 0,
+        place_len: 0,
+        what: [0; TEXT_BYTES],
+        place: [0; PLACE_BYTES],
+        padding: [0; 2],
+        checksum: 0,
+    };
+
+    fn sum(&self) -> u32 {
+        let words = [
+            self.magic,
+            self.line,
+            self.number as u32,
+            (self.number >> 32) as u32,
+            u32::from_le_bytes([self.cause, self.status, self.coordinator, self.group]),
+            u32::from_le_bytes([self.what_len, self.place_len, 0, 0]),
+        ];
+        let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+        let all = bytes.chain(self.what).chain(self.place);
+        all.fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+    }
+
+    pub fn what(&self) -> &[u8] {
+        self.what.get(..usize::from(self.what_len)).unwrap_or(&[])
+    }
+
+    pub fn place(&self) -> &[u8] {
+        self.place.get(..usize::from(self.place_len)).unwrap_or(&[])
+    }
+
+    pub fn line(&self) -> u32 {
+        self.line
+    }
+
+    /// Status, coordinator, group and its number.
+    pub fn state(&self) -> (u8, u8, u8, u64) {
+        (self.status, self.coordinator, self.group, self.number)
+    }
+}
+
+fn kept() -> *mut Record {
+    RETAINED.0.get().cast()
+}
+
+/// Why this boot came about, and what the one before left. Call once, first thing.
+pub fn take() -> (ResetCause, Option<Record>) {
+    // SAFETY: every bit pattern is a `Record`, and nobody else has it yet.
+    let found = unsafe { core::ptr::read_volatile(kept()) };
+    let fresh = Record::EMPTY;
+    // SAFETY: as above.
+    unsafe { core::ptr::write_volatile(kept(), fresh) };
+    if found.magic != MAGIC || found.checksum != found.sum() {
+        return (ResetCause::Power, None);
+    }
+    let cause = ResetCause::from_byte(found.cause).unwrap_or(ResetCause::Power);
+    (cause, (cause == ResetCause::Panic).then_some(found))
+}
+
+/// Keeps the state vector for the case that this boot ends badly.
+pub fn remember(state: &Summary<WORDS>) {
+    // SAFETY: only the thread writes here, and handlers that interrupt it never return.
+    let record = unsafe { &mut *kept() };
+    record.status = state.status as u8;
+    record.coordinator = state.coordinator.map_or(0, NodeId::get);
+    let group = state.group.map(|group| (group.coordinator.get(), group.number));
+    (record.group, record.number) = group.unwrap_or((0, 0));
+}
+
+/// Leaves the cause and resets. Uses neither the log nor critical sections.
+pub fn reset(cause: ResetCause) -> ! {
+    // SAFETY: nothing else runs until the reset.
+    let record = unsafe { &mut *kept() };
+    record.magic = MAGIC;
+    record.cause = cause as u8;
+    record.checksum = record.sum();
+    cortex_m::peripheral::SCB::sys_reset()
+}
+
+struct Text<'t> {
+    bytes: &'t mut [u8],
+    used: usize,
+}
+
+impl Text<'_> {
+    fn put(&mut self, text: &str) {
+        self.put_bytes(text.bytes());
+    }
+
+    fn put_hex(&mut self, value: u32) {
+        let digits = (0..8).rev().map(|digit| value >> (4 * digit) & 0xf);
+        self.put_bytes(digits.map(|digit| b"0123456789abcdef"[digit as usize]));
+    }
+
+    fn put_bytes(&mut self, bytes: impl Iterator<Item = u8>) {
+        for (byte, slot) in bytes.zip(self.bytes.iter_mut().skip(self.used)) {
+            *slot = byte;
+            self.used += 1;
+        }
+    }
+}
+
+fn write_text(bytes: &mut [u8], write: impl FnOnce(&mut Text<'_>)) -> u8 {
+    let mut text = Text { bytes, used: 0 };
+    write(&mut text);
+    text.used as u8
+}
+
+#[panic_handler]
+fn panic(info: &PanicInfo<'_>) -> ! {
+    cortex_m::interrupt::disable();
+    // SAFETY: nothing else runs until the reset.
+    let record = unsafe { &mut *kept() };
+    // Even to look at the message costs eight kilobytes: it keeps every text and all formatting of
+    // every panic in the image. The place says as much to whoever has the sources.
+    record.what_len = write_text(&mut record.what, |text| text.put("panic"));
+    if let Some(place) = info.location() {
+        record.line = place.line();
+        let file = place.file();
+        let start = file.len().saturating_sub(PLACE_BYTES);
+        record.place_len = write_text(&mut record.place, |text| {
+            text.put(file.get(start..).unwrap_or(file));
+        });
+    }
+    reset(ResetCause::Panic)
+}
+
+const RAM: core::ops::Range<u32> = 0x2000_0000..0x2001_0000;
+
+/// A fault: where the thread was, if its stack can still be read.
+// SAFETY: the handler never returns and reads only what it has checked to be RAM.
+#[exception(trampoline = false)]
+unsafe fn HardFault() -> ! {
+    cortex_m::interrupt::disable();
+    let stack = cortex_m::register::psp::read();
+    // SAFETY: nothing else runs until the reset.
+    let record = unsafe { &mut *kept() };
+    record.what_len = write_text(&mut record.what, |text| {
+        // The stacked frame: r0 to r3, r12, lr, pc, xpsr.
+        if RAM.contains(&stack) && RAM.contains(&(stack + 31)) {
+            // SAFETY: inside the RAM, and aligned as every stack pointer is.
+            let [lr, pc] = unsafe { core::ptr::read_volatile((stack + 20) as *const [u32; 2]) };
+            text.put("fault at ");
+            text.put_hex(pc);
+            text.put(" called from ");
+            text.put_hex(lr);
+        } else {
+            text.put("stack overflow: fault with the stack at ");
+            text.put_hex(stack);
+        }
+    });
+    reset(ResetCause::Panic)
+}
+
+// SAFETY: the name stands in the interrupt table. Priority 0: no critical section holds it up.
+#[unsafe(no_mangle)]
+extern "C" fn DEADLINE() {
+    reset(ResetCause::Deadline)
+}

@@ -1,0 +1,53 @@
+//! The first moments of a board: cells, configuration, boot epoch.
+
+use defmt::{Str, intern};
+use embedded_storage_async::nor_flash::NorFlash;
+
+use super::{WORDS, log};
+use crate::cells::{Layout, Provisioning, Store, Verdict, Which};
+use crate::provision::{self, BadProvision, Provision};
+
+/// What a node needs to begin.
+#[derive(Debug)]
+pub struct Started {
+    pub provision: Provision<WORDS>,
+    /// The epoch of this boot: durable, read back, used by no boot before.
+    pub epoch: u32,
+}
+
+/// Opens the cells, logs what had to be repaired, reads who this board is, and makes the epoch of
+/// this boot durable. `Err` says why the node must stay mute.
+///
+/// Cancel safety: not cancel safe; it saves.
+pub async fn open<F: NorFlash, const PAGES: usize, const BUFFER: usize>(
+    flash: F,
+    layout: &Layout,
+) -> Result<(Store<F, PAGES, BUFFER>, Started), Str> {
+    let (mut store, report) =
+        Store::open(flash, layout).await.map_err(|error| log::reason_name(error.reason))?;
+    for (index, which) in (0..).zip(Which::BOTH) {
+        let region = report.region(which);
+        if region.verdict() != Verdict::Good {
+            log::repair(index, region);
+        }
+    }
+    match report.provisioning {
+        Provisioning::Complete => {}
+        Provisioning::Blank => return Err(intern!("blank")),
+        Provisioning::Debris => return Err(intern!("debris")),
+        Provisioning::Partial => return Err(intern!("provisioning-cut-short")),
+        Provisioning::Unreadable { .. } => return Err(intern!("unreadable")),
+    }
+    let provision = match store.configuration_chunk(0).await {
+        Ok(Some(chunk)) if chunk.format > provision::FORMAT => return Err(intern!("newer-format")),
+        Ok(Some(chunk)) => Provision::decode(chunk.value).map_err(|bad| match bad {
+            BadProvision::Length => intern!("configuration-length"),
+            BadProvision::Field => intern!("configuration-field"),
+            BadProvision::Config(_) => intern!("configuration-refused"),
+        })?,
+        Ok(None) => return Err(intern!("unprovisioned")),
+        Err(error) => return Err(log::reason_name(error.reason)),
+    };
+    let lease = store.begin_epoch().await.map_err(|error| log::reason_name(error.reason))?;
+    Ok((store, Started { provision, epoch: lease.epoch().0 }))
+}

@@ -1,0 +1,154 @@
+//! What happened when, on one clock.
+//!
+//! Every boot of a node has a clock of its own. Each line of its log says between which two moments
+//! of the host's clock it was written; the offset of the two clocks lies in the intersection of what
+//! all lines say, and half of its width is the uncertainty of every time of that boot.
+
+use std::time::Instant;
+
+use bellwether_scenario::{NodeEvent, ResetCause, What};
+
+use crate::line::Line;
+use crate::probe::Heard;
+
+/// One boot of one node.
+#[derive(Debug, Clone, Copy)]
+struct Life {
+    power: u32,
+    next_sequence: u32,
+    last_us: u64,
+    /// Host clock minus node clock, at least and at most, in microseconds.
+    least: i64,
+    most: i64,
+    announced: bool,
+}
+
+#[derive(Debug, Clone)]
+enum When {
+    Host(u64),
+    Node { life: usize, us: u64 },
+}
+
+#[derive(Debug)]
+struct Entry {
+    when: When,
+    node: u8,
+    what: What,
+}
+
+/// A line and what it means.
+#[derive(Debug, Clone)]
+pub struct Said {
+    pub node: u8,
+    pub at_us: u64,
+    pub line: Line,
+    pub events: Vec<NodeEvent>,
+}
+
+#[derive(Debug)]
+pub struct Chronicle {
+    zero: Instant,
+    lives: Vec<Life>,
+    /// The latest life of each node.
+    current: Vec<Option<usize>>,
+    entries: Vec<Entry>,
+    /// Lines that were never read, by their sequence numbers.
+    pub lines_lost: u64,
+}
+
+impl Chronicle {
+    pub fn new(nodes: u8, zero: Instant) -> Self {
+        Self {
+            zero,
+            lives: Vec::new(),
+            current: vec![None; nodes.into()],
+            entries: Vec::new(),
+            lines_lost: 0,
+        }
+    }
+
+    fn host_us(&self, at: Instant) -> i64 {
+        at.saturating_duration_since(self.zero).as_micros() as i64
+    }
+
+    /// Something that the lab itself did.
+    pub fn did(&mut self, node: u8, what: What) -> NodeEvent {
+        let at_us = self.host_us(Instant::now()) as u64;
+        self.entries.push(Entry { when: When::Host(at_us), node, what: what.clone() });
+        NodeEvent { at_us, node, uncertainty_us: None, what }
+    }
+
+    /// A line of a node. `None` if it is not one of the vocabulary.
+    pub fn hear(&mut self, heard: &Heard) -> Option<Said> {
+        let line = Line::parse(&heard.text)?;
+        let index = usize::from(heard.node).checked_sub(1)?;
+        let (after, before) = (self.host_us(heard.after), self.host_us(heard.before));
+        let us = heard.node_us as i64;
+        let (least, most) = (after - us, before - us);
+        let known = *self.current.get(index)?;
+        // A new boot counts its lines from 0, even if its first line was lost with the reset.
+        let same = known.filter(|life| {
+            let life = &self.lives[*life];
+            life.power == heard.power
+                && line.sequence >= life.next_sequence
+                && heard.node_us >= life.last_us
+                && line.word != "start"
+        });
+        let life = same.unwrap_or_else(|| {
+            let power = heard.power;
+            let new = Life { power, next_sequence: 0, last_us: 0, least, most, announced: false };
+            self.lives.push(new);
+            self.lives.len() - 1
+        });
+        self.current[index] = Some(life);
+        let entry = &mut self.lives[life];
+        self.lines_lost += u64::from(line.sequence - entry.next_sequence);
+        entry.next_sequence = line.sequence.saturating_add(1);
+        entry.last_us = heard.node_us;
+        let (low, high) = (entry.least.max(least), entry.most.min(most));
+        // Nothing fits all lines when a clock drifts: then what is known is less exact.
+        (entry.least, entry.most) = if low <= high { (low, high) } else { (high, low) };
+        let mut whats = Vec::new();
+        if let Some(cause) = line.cause().filter(|_| !entry.announced && line.word != "reset") {
+            entry.announced = true;
+            if cause != ResetCause::Power {
+                whats.push(What::Reset { cause });
+            }
+            whats.push(What::Boot);
+        }
+        whats.extend(line.event());
+        let when = When::Node { life, us: heard.node_us };
+        let mut events = Vec::new();
+        for what in whats {
+            let event = self.dated(&when, heard.node, what.clone());
+            events.push(event);
+            self.entries.push(Entry { when: when.clone(), node: heard.node, what });
+        }
+        let (at_us, _) = self.date(&when);
+        Some(Said { node: heard.node, at_us, line, events })
+    }
+
+    fn date(&self, when: &When) -> (u64, Option<u64>) {
+        match when {
+            When::Host(us) => (*us, None),
+            When::Node { life, us } => {
+                let life = &self.lives[*life];
+                let at = *us as i64 + (life.least + life.most) / 2;
+                (at.max(0) as u64, Some((life.most - life.least).unsigned_abs().div_ceil(2)))
+            }
+        }
+    }
+
+    fn dated(&self, when: &When, node: u8, what: What) -> NodeEvent {
+        let (at_us, uncertainty_us) = self.date(when);
+        NodeEvent { at_us, node, uncertainty_us, what }
+    }
+
+    /// All events in order of time, each dated by all that is known at the end.
+    pub fn events(&self) -> Vec<NodeEvent> {
+        let dated = |entry: &Entry| self.dated(&entry.when, entry.node, entry.what.clone());
+        let mut events: Vec<NodeEvent> = self.entries.iter().map(dated).collect();
+        events.sort_by_key(|event| event.at_us);
+        events
+    }
+}

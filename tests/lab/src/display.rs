@@ -1,0 +1,83 @@
+//! Who looks at a run while it lasts: a printer of lines, or the live view.
+
+use bellwether_scenario::{Action, Observation, Status};
+
+use crate::chronicle::Said;
+use crate::flock::Flock;
+
+/// What somebody at the keyboard wants.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Wish {
+    Act(Action),
+    Quit,
+}
+
+pub trait Display {
+    /// A node said something.
+    fn said(&mut self, said: &Said);
+
+    /// The lab does something.
+    fn acts(&mut self, at_us: u64, action: &Action);
+
+    /// Called many times a second; shows how things are and says what is wished.
+    fn look(&mut self, flock: &Flock) -> Vec<Wish>;
+}
+
+/// All live nodes are Normal in one group; its coordinator.
+pub fn settled(seen: &Observation) -> Option<u8> {
+    let mut live = seen.nodes.iter().filter(|view| view.alive);
+    let first = live.next()?;
+    let one = |view: &bellwether_scenario::NodeView| {
+        let same = (view.coordinator, view.group, view.definition);
+        view.status == Status::Normal && same == (first.coordinator, first.group, first.definition)
+    };
+    (one(first) && first.group.is_some() && live.all(one)).then_some(first.coordinator).flatten()
+}
+
+/// Words of the log that would bury the rest; the trace has what matters of them.
+pub fn is_everyday(word: &str) -> bool {
+    matches!(word, "send" | "reject" | "save" | "margin" | "flash")
+}
+
+/// Shows what happens as lines.
+#[derive(Debug)]
+pub struct Printer {
+    quiet: bool,
+    settled: Option<u8>,
+}
+
+impl Printer {
+    pub fn new(quiet: bool) -> Self {
+        Self { quiet, settled: None }
+    }
+
+    fn print(&self, at_us: u64, what: &str) {
+        if !self.quiet {
+            println!("{:>9.3}  {what}", at_us as f64 / 1e6);
+        }
+    }
+}
+
+impl Display for Printer {
+    fn said(&mut self, said: &Said) {
+        if !is_everyday(&said.line.word) {
+            let (word, text) = (&said.line.word, said.line.text());
+            self.print(said.at_us, &format!("node {}  {word} {text}", said.node));
+        }
+    }
+
+    fn acts(&mut self, at_us: u64, action: &Action) {
+        self.print(at_us, &format!("{action:?}"));
+    }
+
+    fn look(&mut self, flock: &Flock) -> Vec<Wish> {
+        let now = settled(flock.watch.seen());
+        if now != self.settled {
+            self.settled = now;
+            if let Some(coordinator) = now {
+                self.print(flock.now_us(), &format!("settled under node {coordinator}"));
+            }
+        }
+        Vec::new()
+    }
+}

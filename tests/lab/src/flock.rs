@@ -1,0 +1,215 @@
+//! The boards of a run, their switch and their probes.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use bellwether_scenario::{Action, NodeEvent, Scenario, Watch, What};
+use tempfile::TempDir;
+
+use crate::chronicle::{Chronicle, Said};
+use crate::flash;
+use crate::host::Lateness;
+use crate::machine::{Files, Machine};
+use crate::probe::{Heard, Image, Probe};
+use crate::switch::Switch;
+
+/// A board with power. The machine comes first: it must go before its probe.
+struct Powered {
+    machine: Machine,
+    probe: Probe,
+}
+
+pub struct Flock {
+    image: Arc<Image>,
+    files: Vec<Files>,
+    boards: Vec<Option<Powered>>,
+    powers: u32,
+    pub switch: Switch,
+    said: Receiver<Heard>,
+    heard: Sender<Heard>,
+    pub chronicle: Chronicle,
+    pub watch: Watch,
+    pub lateness: Lateness,
+    pub actions: Vec<(u64, Action)>,
+    pub broken: Vec<u64>,
+    cpu_ticks_gone: u64,
+    pub zero: Instant,
+    // Last: the files go after everything that uses them.
+    _folder: TempDir,
+}
+
+impl Flock {
+    /// Everything but the power. `scenario` has the times that are really used.
+    pub fn prepare(
+        scenario: &Scenario,
+        image: Arc<Image>,
+        pcap: Option<&Path>,
+    ) -> Result<Self, String> {
+        let memory = Path::new("/dev/shm");
+        let folder = tempfile::Builder::new()
+            .prefix("bellwether-")
+            // A flash in memory: a host whose disk is busy would stall the board that writes.
+            .tempdir_in(memory)
+            .or_else(|_| tempfile::Builder::new().prefix("bellwether-").tempdir())
+            .map_err(|error| format!("no folder for the run: {error}"))?;
+        let files: Vec<Files> =
+            (1..=scenario.nodes).map(|id| Files::new(folder.path(), id)).collect();
+        for (id, files) in (1..).zip(&files) {
+            flash::prepare(&files.flash(), scenario, id)?;
+        }
+        let tm = Duration::from_micros(scenario.tm_us);
+        let switch = Switch::start(&files, tm, scenario.seed, pcap)?;
+        let (heard, said) = channel();
+        let zero = Instant::now();
+        Ok(Self {
+            image,
+            boards: files.iter().map(|_| None).collect(),
+            files,
+            powers: 0,
+            switch,
+            said,
+            heard,
+            chronicle: Chronicle::new(scenario.nodes, zero),
+            watch: Watch::new(scenario),
+            lateness: Lateness::watch(),
+            actions: Vec::new(),
+            broken: Vec::new(),
+            cpu_ticks_gone: 0,
+            zero,
+            _folder: folder,
+        })
+    }
+
+    pub fn now_us(&self) -> u64 {
+        self.zero.elapsed().as_micros() as u64
+    }
+
+    pub fn nodes(&self) -> u8 {
+        self.files.len() as u8
+    }
+
+    /// The time of the run begins.
+    pub fn begin(&mut self) {
+        self.zero = Instant::now();
+        self.chronicle = Chronicle::new(self.nodes(), self.zero);
+    }
+
+    pub fn flash_of(&self, id: u8) -> PathBuf {
+        self.files[usize::from(id) - 1].flash()
+    }
+
+    pub fn has_power(&self, id: u8) -> bool {
+        self.boards.get(usize::from(id) - 1).is_some_and(Option::is_some)
+    }
+
+    pub fn boot(&mut self, id: u8) -> Result<(), String> {
+        let index = usize::from(id) - 1;
+        self.powers += 1;
+        let machine = Machine::start(&self.image.path, &self.files[index])?;
+        let socket = self.files[index].probe();
+        let (image, heard) = (Arc::clone(&self.image), self.heard.clone());
+        let probe = Probe::start(image, socket, id, self.powers, heard);
+        self.boards[index] = Some(Powered { machine, probe });
+        self.switch.set_power(index, true);
+        Ok(())
+    }
+
+    pub fn kill(&mut self, id: u8) -> Option<NodeEvent> {
+        let index = usize::from(id) - 1;
+        let powered = self.boards[index].take()?;
+        self.cpu_ticks_gone += powered.machine.cpu_ticks();
+        self.switch.set_power(index, false);
+        let Powered { machine, probe } = powered;
+        drop(machine);
+        drop(probe);
+        let event = self.chronicle.did(id, What::Kill);
+        Some(event)
+    }
+
+    /// Puts a word into the mailbox of a board.
+    pub fn order(&self, id: u8, order: u32) {
+        if let Some(Some(powered)) = self.boards.get(usize::from(id) - 1) {
+            powered.probe.order(order);
+        }
+    }
+
+    /// Carries out an action; the events that it causes by itself are noted and returned.
+    pub fn act(&mut self, action: &Action) -> Result<Vec<NodeEvent>, String> {
+        let mut events = Vec::new();
+        let board = |boards: &Vec<Option<Powered>>, id: &u8, pause: bool| {
+            if let Some(Some(powered)) = boards.get(usize::from(*id) - 1) {
+                if pause { powered.machine.pause() } else { powered.machine.resume() }
+            }
+        };
+        match action {
+            Action::Kill { nodes } => events.extend(nodes.iter().filter_map(|id| self.kill(*id))),
+            Action::Boot { nodes } => {
+                for id in nodes {
+                    self.boot(*id)?;
+                }
+            }
+            Action::Pause { nodes } => nodes.iter().for_each(|id| board(&self.boards, id, true)),
+            Action::Resume { nodes } => nodes.iter().for_each(|id| board(&self.boards, id, false)),
+            Action::Unplug { nodes } | Action::Plug { nodes } => {
+                let up = matches!(action, Action::Plug { .. });
+                for id in nodes {
+                    if let Some(Some(powered)) = self.boards.get(usize::from(*id) - 1) {
+                        powered.machine.set_link(up)?;
+                    }
+                }
+                self.switch.act(action);
+            }
+            Action::Partition { .. } | Action::Link { .. } | Action::Heal => {
+                self.switch.act(action);
+            }
+        }
+        self.actions.push((self.now_us(), action.clone()));
+        for event in &events {
+            self.watch.note(event);
+        }
+        self.watch.act(action);
+        Ok(events)
+    }
+
+    /// The next line of any node, if one comes until then.
+    pub fn listen(&mut self, until: Instant) -> Option<Said> {
+        loop {
+            let wait = until.saturating_duration_since(Instant::now());
+            let heard = match self.said.recv_timeout(wait) {
+                Ok(heard) => heard,
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
+            };
+            // What a board said before its power was cut may be read after.
+            let current = self.has_power(heard.node) && heard.power <= self.powers;
+            if let Some(said) = self.chronicle.hear(&heard) {
+                if current {
+                    for event in &said.events {
+                        self.watch.note(event);
+                    }
+                }
+                return Some(said);
+            }
+        }
+    }
+
+    /// Looks for boards that died by themselves and for broken promises of the network.
+    pub fn look_after(&mut self) -> Result<(), String> {
+        for at in self.switch.take_broken() {
+            self.broken.push(at.saturating_duration_since(self.zero).as_micros() as u64);
+        }
+        for (id, board) in (1..).zip(&mut self.boards) {
+            if let Some(why) = board.as_mut().and_then(|board| board.machine.died()) {
+                return Err(format!("the QEMU of node {id} ended by itself: {why}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Processor time of all boards together.
+    pub fn cpu(&self) -> Duration {
+        let running = self.boards.iter().flatten().map(|board| board.machine.cpu_ticks());
+        Duration::from_millis(10 * (self.cpu_ticks_gone + running.sum::<u64>()))
+    }
+}

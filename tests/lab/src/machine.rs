@@ -1,0 +1,168 @@
+//! One emulated board: a QEMU process, its power switch and its sockets.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::tools::QEMU;
+
+/// Where the files of a node are.
+#[derive(Debug, Clone)]
+pub struct Files {
+    folder: PathBuf,
+    id: u8,
+}
+
+impl Files {
+    pub fn new(folder: &Path, id: u8) -> Self {
+        Self { folder: folder.to_owned(), id }
+    }
+
+    fn file(&self, kind: &str) -> PathBuf {
+        self.folder.join(format!("{kind}{}", self.id))
+    }
+
+    pub fn flash(&self) -> PathBuf {
+        self.file("flash")
+    }
+
+    /// The board's end of its cable.
+    pub fn nic(&self) -> PathBuf {
+        self.file("nic")
+    }
+
+    /// The switch's end of the cable.
+    pub fn port(&self) -> PathBuf {
+        self.file("port")
+    }
+
+    pub fn probe(&self) -> PathBuf {
+        self.file("probe")
+    }
+
+    /// Where QEMU listens to commands.
+    pub fn control(&self) -> PathBuf {
+        self.file("control")
+    }
+
+    pub fn errors(&self) -> PathBuf {
+        self.file("stderr")
+    }
+}
+
+/// A board with power. Dropping it cuts the power.
+#[derive(Debug)]
+pub struct Machine {
+    child: Child,
+    files: Files,
+}
+
+impl Machine {
+    /// Powers a board. Must be called from a thread that outlives it: `setpriv` ties the life of the
+    /// process to that of its parent, so that no way in which the lab can end leaves one behind.
+    pub fn start(image: &Path, files: &Files) -> Result<Self, String> {
+        for stale in [files.nic(), files.probe(), files.control()] {
+            let _ = std::fs::remove_file(stale);
+        }
+        let errors = File::create(files.errors()).map_err(|error| error.to_string())?;
+        let shown = |path: PathBuf| path.display().to_string();
+        let child = Command::new("setpriv")
+            .args(["--pdeathsig", "KILL", QEMU])
+            .args(["-M", "emcraft-sf2", "-display", "none", "-serial", "none", "-monitor", "none"])
+            .args(["-accel", "tcg", "-kernel"])
+            .arg(image)
+            .args(["-drive", &format!("if=mtd,format=raw,file={}", shown(files.flash()))])
+            .args([
+                "-netdev",
+                &format!(
+                    "dgram,id=n0,local.type=unix,local.path={},remote.type=unix,remote.path={}",
+                    shown(files.nic()),
+                    shown(files.port())
+                ),
+                "-net",
+                "nic,netdev=n0",
+                "-qtest",
+                &format!("unix:{},server=on,wait=off", shown(files.probe())),
+                "-qtest-log",
+                "/dev/null",
+                "-qmp",
+                &format!("unix:{},server=on,wait=off", shown(files.control())),
+            ])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(errors)
+            .spawn()
+            .map_err(|error| format!("{QEMU} could not be started: {error}"))?;
+        Ok(Self { child, files: files.clone() })
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
+            // A process that has gone is found by `died`.
+            let _ = kill_process(pid, signal);
+        }
+    }
+
+    pub fn pause(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    pub fn resume(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    /// Pulls the cable or puts it back: the board sees its link go down and up.
+    pub fn set_link(&self, up: bool) -> Result<(), String> {
+        let failed = |error: std::io::Error| format!("the cable could not be moved: {error}");
+        let stream = UnixStream::connect(self.files.control()).map_err(failed)?;
+        stream.set_read_timeout(Some(Duration::from_secs(2))).map_err(failed)?;
+        let mut stream = BufReader::new(stream);
+        let mut answer = String::new();
+        stream.read_line(&mut answer).map_err(failed)?; // the greeting
+        let set = format!(r#"{{"execute":"set_link","arguments":{{"name":"n0","up":{up}}}}}"#);
+        for command in [r#"{"execute":"qmp_capabilities"}"#, &set] {
+            stream.get_mut().write_all(command.as_bytes()).map_err(failed)?;
+            answer.clear();
+            // News may come between the command and its answer.
+            while !answer.contains("\"return\"") {
+                if answer.contains("\"error\"") {
+                    return Err(format!("the cable could not be moved: {}", answer.trim()));
+                }
+                answer.clear();
+                if stream.read_line(&mut answer).map_err(failed)? == 0 {
+                    return Err("the cable could not be moved: QEMU is gone".into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What the process said when it ended by itself.
+    pub fn died(&mut self) -> Option<String> {
+        let status = self.child.try_wait().ok().flatten()?;
+        let said = std::fs::read_to_string(self.files.errors()).unwrap_or_default();
+        let last: Vec<&str> = said.lines().rev().take(3).collect();
+        Some(format!("{status}: {}", last.into_iter().rev().collect::<Vec<_>>().join(" | ")))
+    }
+
+    /// Processor time used so far, in clock ticks of 10 ms.
+    pub fn cpu_ticks(&self) -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
+        let stat = stat.unwrap_or_default();
+        let after_name = stat.rsplit(')').next().unwrap_or_default();
+        after_name.split_whitespace().skip(11).take(2).filter_map(|t| t.parse::<u64>().ok()).sum()
+    }
+}
+
+impl Drop for Machine {
+    /// A power cut: SIGKILL, whatever it is doing.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,332 @@
+//! The Ethernet switch: every frame of a board comes here, and here its fate is drawn.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io::ErrorKind;
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use bellwether_scenario::{Action, LinkQuality};
+
+use crate::machine::Files;
+use crate::pcap::Pcap;
+
+const FRAME_BYTES_MAX: usize = 2048;
+const RETRY: Duration = Duration::from_millis(1);
+
+struct Delayed {
+    due: Instant,
+    order: u64,
+    to: usize,
+    frame: Vec<u8>,
+    /// A board whose input is full is tried again until then.
+    give_up: Option<Instant>,
+}
+
+impl PartialEq for Delayed {
+    fn eq(&self, other: &Self) -> bool {
+        self.order == other.order
+    }
+}
+impl Eq for Delayed {}
+impl PartialOrd for Delayed {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Delayed {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.due, self.order).cmp(&(other.due, other.order))
+    }
+}
+
+struct State {
+    nodes: usize,
+    links: Vec<LinkQuality>,
+    side: Vec<usize>,
+    plugged: Vec<bool>,
+    powered: Vec<bool>,
+    rng: fastrand::Rng,
+    delayed: BinaryHeap<Reverse<Delayed>>,
+    order: u64,
+    pcap: Option<Pcap>,
+    /// When a frame to a powered node was lost or held back longer than Tm: the promises of a
+    /// synchronous network did not hold then.
+    broken: Vec<Instant>,
+    tm: Duration,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    sockets: Vec<UnixDatagram>,
+    /// Sends without waiting: a paused board must not hold up the others.
+    out: UnixDatagram,
+    nics: Vec<PathBuf>,
+    stop: AtomicBool,
+    frames: AtomicU64,
+    /// Microseconds by which a held back frame left too late, at most.
+    late_us: AtomicU64,
+}
+
+/// The running switch. Dropping it ends its threads.
+pub struct Switch {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+fn lock(shared: &Shared) -> MutexGuard<'_, State> {
+    shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Switch {
+    pub fn start(
+        files: &[Files],
+        tm: Duration,
+        seed: u64,
+        pcap: Option<&Path>,
+    ) -> Result<Self, String> {
+        let nodes = files.len();
+        let mut sockets = Vec::new();
+        for file in files {
+            let socket = UnixDatagram::bind(file.port()).map_err(|error| error.to_string())?;
+            let timeout = Some(Duration::from_millis(200));
+            socket.set_read_timeout(timeout).map_err(|error| error.to_string())?;
+            sockets.push(socket);
+        }
+        let out = UnixDatagram::unbound().map_err(|error| error.to_string())?;
+        out.set_nonblocking(true).map_err(|error| error.to_string())?;
+        let state = State {
+            nodes,
+            links: vec![LinkQuality::default(); nodes * nodes],
+            side: vec![0; nodes],
+            plugged: vec![true; nodes],
+            powered: vec![false; nodes],
+            rng: fastrand::Rng::with_seed(seed),
+            delayed: BinaryHeap::new(),
+            order: 0,
+            pcap: pcap.map(Pcap::create).transpose()?,
+            broken: Vec::new(),
+            tm,
+        };
+        let shared = Arc::new(Shared {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            sockets,
+            out,
+            nics: files.iter().map(Files::nic).collect(),
+            stop: AtomicBool::new(false),
+            frames: AtomicU64::new(0),
+            late_us: AtomicU64::new(0),
+        });
+        let mut threads = Vec::new();
+        for node in 0..nodes {
+            let shared = Arc::clone(&shared);
+            threads.push(std::thread::spawn(move || shared.listen(node)));
+        }
+        let delayer = Arc::clone(&shared);
+        threads.push(std::thread::spawn(move || delayer.deliver_delayed()));
+        Ok(Self { shared, threads })
+    }
+
+    pub fn set_power(&self, node: usize, on: bool) {
+        lock(&self.shared).powered[node] = on;
+    }
+
+    /// Carries out the part of an action that concerns the network.
+    pub fn act(&self, action: &Action) {
+        let index = |id: &u8| usize::from(*id) - 1;
+        let mut state = lock(&self.shared);
+        match action {
+            Action::Partition { sets } => {
+                for node in 0..state.nodes {
+                    let set = sets.iter().position(|set| set.iter().map(index).any(|n| n == node));
+                    state.side[node] = set.unwrap_or(sets.len() + node);
+                }
+            }
+            Action::Link { from, to, quality } => {
+                for from in from.iter().map(index) {
+                    for to in to.iter().map(index).filter(|to| *to != from) {
+                        let at = from * state.nodes + to;
+                        state.links[at] = *quality;
+                    }
+                }
+            }
+            Action::Heal => {
+                state.links.fill(LinkQuality::default());
+                state.side.fill(0);
+            }
+            Action::Unplug { nodes } => {
+                nodes.iter().map(index).for_each(|node| state.plugged[node] = false);
+            }
+            Action::Plug { nodes } => {
+                nodes.iter().map(index).for_each(|node| state.plugged[node] = true);
+            }
+            Action::Kill { .. }
+            | Action::Boot { .. }
+            | Action::Pause { .. }
+            | Action::Resume { .. } => {}
+        }
+    }
+
+    /// When frames were lost or late since the last call.
+    pub fn take_broken(&self) -> Vec<Instant> {
+        std::mem::take(&mut lock(&self.shared).broken)
+    }
+
+    pub fn frames(&self) -> u64 {
+        self.shared.frames.load(Ordering::Relaxed)
+    }
+
+    /// How late the switch itself was at most.
+    pub fn late(&self) -> Duration {
+        Duration::from_micros(self.shared.late_us.load(Ordering::Relaxed))
+    }
+}
+
+impl Drop for Switch {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        self.shared.changed.notify_all();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+        if let Some(pcap) = &mut lock(&self.shared).pcap {
+            pcap.flush();
+        }
+    }
+}
+
+impl Shared {
+    fn listen(&self, from: usize) {
+        let mut room = [0; FRAME_BYTES_MAX];
+        while !self.stop.load(Ordering::Relaxed) {
+            let Ok(len) = self.sockets[from].recv(&mut room) else { continue };
+            self.frames.fetch_add(1, Ordering::Relaxed);
+            self.carry(from, &room[..len]);
+        }
+    }
+
+    fn carry(&self, from: usize, frame: &[u8]) {
+        let now = Instant::now();
+        let mut at_once = Vec::new();
+        {
+            let mut state = lock(self);
+            if let Some(pcap) = &mut state.pcap {
+                pcap.write(frame);
+            }
+            for to in (0..state.nodes).filter(|to| *to != from) {
+                // Frames for one node are not shown to the others, as in any switch.
+                if addressed_to(frame).is_none_or(|node| node == to) {
+                    state.draw(now, from, to, frame, &mut at_once);
+                }
+            }
+        }
+        self.changed.notify_one();
+        for to in at_once {
+            self.deliver(to, frame, None);
+        }
+    }
+
+    fn deliver(&self, to: usize, frame: &[u8], give_up: Option<Instant>) {
+        let Err(error) = self.out.send_to(frame, &self.nics[to]) else { return };
+        // A board without power has no socket: the frame is gone, as on a real cable.
+        if error.kind() != ErrorKind::WouldBlock {
+            return;
+        }
+        let now = Instant::now();
+        let mut state = lock(self);
+        let give_up = give_up.unwrap_or(now + state.tm);
+        if now >= give_up {
+            if state.powered[to] {
+                state.broken.push(now);
+            }
+            return;
+        }
+        state.hold_back(now + RETRY, to, frame, Some(give_up));
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    fn deliver_delayed(&self) {
+        let mut state = lock(self);
+        while !self.stop.load(Ordering::Relaxed) {
+            let now = Instant::now();
+            match state.delayed.peek().map(|Reverse(next)| next.due) {
+                Some(due) if due <= now => {
+                    let Some(Reverse(next)) = state.delayed.pop() else { continue };
+                    drop(state);
+                    let late = now.duration_since(due).as_micros() as u64;
+                    self.late_us.fetch_max(late, Ordering::Relaxed);
+                    self.deliver(next.to, &next.frame, next.give_up);
+                    state = lock(self);
+                }
+                due => {
+                    let wait = due.map_or(Duration::from_millis(200), |due| due - now);
+                    let waited = self.changed.wait_timeout(state, wait);
+                    state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                }
+            }
+        }
+    }
+}
+
+/// Multicast groups of nodes end in the node's id (see the shell); 0 and all else is for everybody.
+fn addressed_to(frame: &[u8]) -> Option<usize> {
+    match frame.first_chunk::<6>()? {
+        [0x01, 0x00, 0x5e, 0x40, _, id] => usize::from(*id).checked_sub(1),
+        _ => None,
+    }
+}
+
+impl State {
+    fn draw(
+        &mut self,
+        now: Instant,
+        from: usize,
+        to: usize,
+        frame: &[u8],
+        at_once: &mut Vec<usize>,
+    ) {
+        let link = self.links[from * self.nodes + to];
+        let cut = self.side[from] != self.side[to] || !self.plugged[from] || !self.plugged[to];
+        if cut || self.happens(link.loss) {
+            if self.powered[to] {
+                self.broken.push(now);
+            }
+            return;
+        }
+        let copies = 1 + usize::from(self.happens(link.duplicate));
+        for _ in 0..copies {
+            let mut delay = Duration::from_micros(link.delay_us);
+            if link.jitter_us > 0 {
+                delay += Duration::from_micros(self.rng.u64(0..=link.jitter_us));
+            }
+            if self.happens(link.reorder) {
+                delay += self.tm.mul_f64(self.rng.f64() / 2.0);
+            }
+            if delay > self.tm {
+                self.broken.push(now);
+            }
+            if delay.is_zero() {
+                at_once.push(to);
+            } else {
+                self.hold_back(now + delay, to, frame, None);
+            }
+        }
+    }
+
+    fn hold_back(&mut self, due: Instant, to: usize, frame: &[u8], give_up: Option<Instant>) {
+        self.order += 1;
+        let (order, frame) = (self.order, frame.to_vec());
+        self.delayed.push(Reverse(Delayed { due, order, to, frame, give_up }));
+    }
+
+    fn happens(&mut self, probability: f64) -> bool {
+        probability > 0.0 && self.rng.f64() < probability
+    }
+}
