@@ -70,6 +70,7 @@ pub fn all(deep: bool) -> Vec<Step> {
             "core for the default board",
             &["build", "--release", "--quiet", "--package", "bellwether", "--target", TARGET],
         ),
+        Step::new("firmware of the default board", build_firmware),
         Step::new("documentation", |name| {
             let arguments = ["doc", "--workspace", "--no-deps", "--quiet"];
             succeeded(&run(name, "cargo", &arguments, &[("RUSTDOCFLAGS", "-D warnings")]))
@@ -164,6 +165,17 @@ fn install_target(name: &str) -> Verdict {
     succeeded(&run(name, "rustup", &["target", "add", TARGET], &[]))
 }
 
+/// The firmware builds; what it takes is shown.
+fn build_firmware(name: &str) -> Verdict {
+    let ran = run(name, "cargo", &["lab", "size"], &[]);
+    let size = ran.output.lines().find(|line| line.contains("static memory"));
+    match size {
+        Some(size) => println!("     {size}"),
+        None => show(&ran.output),
+    }
+    Verdict::of(size.is_some())
+}
+
 /// The core has no `cfg` but for tests and for the errors that tests put in.
 fn only_known_switches(_name: &str) -> Verdict {
     fn visit(folder: &Path, found: &mut Vec<String>) {
@@ -176,7 +188,9 @@ fn only_known_switches(_name: &str) -> Verdict {
             let text = fs::read_to_string(&path).unwrap_or_default();
             for (index, line) in text.lines().enumerate() {
                 let switch = |name: &&str| line.contains(&format!("feature = \"{name}\""));
-                let known = line.contains("cfg(test)") || SWITCHES.iter().any(switch);
+                // The shell is a part of the crate that the core does without.
+                let shell = path.ends_with("src/lib.rs") && switch(&"shell");
+                let known = line.contains("cfg(test)") || SWITCHES.iter().any(switch) || shell;
                 if line.contains("cfg") && line.contains("#[") && !known {
                     found.push(format!("{}:{}: {line}", path.display(), index + 1));
                 }
