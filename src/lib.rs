@@ -77,4 +77,5 @@ pub mod shell;
 pub mod config;
 pub mod errata;
 pub mod id;
+pub mod key;
 pub mod time;
