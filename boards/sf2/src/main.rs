@@ -63,6 +63,16 @@ const TS_MIN: Duration = {
 /// read or written (0.4 ms).
 const TP_MIN: Duration = Duration(7_000);
 
+/// Set at build time, the image serves one network only; by default it serves the one that its flash
+/// names.
+const NETWORK: Option<u16> = match option_env!("BELLWETHER_NETWORK") {
+    Some(number) => match u16::from_str_radix(number, 10) {
+        Ok(number) => Some(number),
+        Err(_) => panic!("BELLWETHER_NETWORK is not a number from 0 to 65535"),
+    },
+    None => None,
+};
+
 static REQUESTS: Channel<Raw, Request, 2> = Channel::new();
 static ANSWERS: Channel<Raw, Answer, 2> = Channel::new();
 
@@ -201,7 +211,7 @@ async fn link_task() {
 #[embassy_executor::task]
 async fn store_task() {
     static STORE: StaticCell<Store> = StaticCell::new();
-    match start::open(Flash::new(TIMES), &LAYOUT).await {
+    match start::open(Flash::new(TIMES), &LAYOUT, NETWORK).await {
         Ok((store, started)) => {
             let store = STORE.init(store);
             STARTED.signal(Ok(started));

@@ -129,6 +129,8 @@ pub enum Flaw {
     Blank,
     /// Provisioned for a firmware that knows more.
     NewerFormat,
+    /// Provisioned for another network.
+    OtherNetwork,
     /// A save takes longer than the configuration allows.
     TsTooShort,
 }
@@ -139,6 +141,10 @@ pub fn spoil(path: &Path, scenario: &Scenario, flaw: Flaw) -> Result<(), String>
     match flaw {
         Flaw::Blank => write_file(path, &[0xff; USED_BYTES]),
         Flaw::NewerFormat => write(path, &record, FORMAT + 1, 1),
+        Flaw::OtherNetwork => {
+            record[4..6].copy_from_slice(&(NETWORK + 1).to_le_bytes());
+            write(path, &record, FORMAT, 1)
+        }
         Flaw::TsTooShort => {
             record[20..24].copy_from_slice(&5_000u32.to_le_bytes());
             write(path, &record, FORMAT, 1)

@@ -11,10 +11,13 @@ use crate::probe::Image;
 
 type Test = fn(&Arc<Image>) -> Result<(), String>;
 
-pub const TESTS: [(&str, Test); 3] = [
+pub const TESTS: [(&str, Test); 4] = [
     ("an unprovisioned board stays mute", |image| stays_mute(image, Flaw::Blank, "blank")),
     ("a board of a newer format stays mute", |image| {
         stays_mute(image, Flaw::NewerFormat, "newer-format")
+    }),
+    ("a board of another network stays mute", |image| {
+        stays_mute(image, Flaw::OtherNetwork, "other-network")
     }),
     ("a board whose Ts is below its own stays mute", |image| {
         stays_mute(image, Flaw::TsTooShort, "ts-below-board")

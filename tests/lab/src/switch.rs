@@ -169,7 +169,8 @@ impl Switch {
             Action::Kill { .. }
             | Action::Boot { .. }
             | Action::Pause { .. }
-            | Action::Resume { .. } => {}
+            | Action::Resume { .. }
+            | Action::Reset { .. } => {}
         }
     }
 

@@ -241,6 +241,9 @@ impl<const W: usize> World<W> {
             Action::Boot { nodes } => nodes.iter().map(index).for_each(|node| self.power_on(node)),
             Action::Pause { nodes } => nodes.iter().map(index).for_each(|node| self.pause(node)),
             Action::Resume { nodes } => nodes.iter().map(index).for_each(|node| self.resume(node)),
+            Action::Reset { nodes } => {
+                nodes.iter().map(index).for_each(|node| self.pull_reset(node));
+            }
             Action::Partition { sets } => {
                 let sets: Vec<Vec<usize>> =
                     sets.iter().map(|set| set.iter().map(index).collect()).collect();
@@ -287,6 +290,15 @@ impl<const W: usize> World<W> {
         self.tally.writes_cut += u64::from(machine.lose_ram(self.now));
         self.record(node, What::Kill);
         self.observe(node);
+    }
+
+    /// The reset pin: the boot that follows looks like one after a power cut.
+    fn pull_reset(&mut self, node: usize) {
+        if self.machines[node].powered {
+            self.machines[node].paused = false;
+            self.reset(node, ResetCause::Power);
+            self.observe(node);
+        }
     }
 
     pub fn pause(&mut self, node: usize) {
