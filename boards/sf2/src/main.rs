@@ -8,6 +8,7 @@ mod ethernet;
 mod executor;
 mod flash;
 mod interrupts;
+mod memory;
 #[cfg(feature = "provoke")]
 mod provoke;
 mod queue;
