@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod attack;
 mod budget;
 mod checks;
 mod chronicle;

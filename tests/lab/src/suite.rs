@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use bellwether_scenario::{Action, Algorithm, Durability, Expectation, Scenario, TimedAction};
 
+use crate::attack;
 use crate::budget;
 use crate::display::Printer;
 use crate::erase;
@@ -30,6 +31,8 @@ const KILLS: u64 = 20;
 /// now and then. The moments of the files stay as they are.
 const TIMES: Times = Times { tm_ms: Some(40), tp_ms: Some(100), factor: None };
 
+/// How long the attacker uses each weapon.
+const FLOOD: Duration = Duration::from_secs(6);
 /// More than this excuses a failed test that is no scenario: half of the Tp that they use.
 const HOST_LATE_MAX: Duration = Duration::from_millis(50);
 
@@ -184,6 +187,7 @@ fn checks<'a>(image_path: &'a Path, image: &'a Arc<Image>) -> Vec<Test<'a>> {
     }
     tests.push(("a false expectation is found out", Box::new(|| false_expectation(image))));
     tests.push(("provoked failures", Box::new(provoke::run)));
+    tests.push(("an attacker on the wire", Box::new(|| attack::run(image, FLOOD))));
     for (name, test) in erase::TESTS {
         tests.push((name, Box::new(move || test(image))));
     }
