@@ -7,10 +7,12 @@ use crate::call::Call;
 use crate::config::{Config, Durability};
 use crate::effects::{Effect, Effects, FailCause, MuteReason, Note, Ticket};
 use crate::id::{GroupId, NodeId, NodeSet, PerNode};
+use crate::key::Keys;
+use crate::link::{Header, Link, seal};
 use crate::state::{Definition, StateVector, Status};
 use crate::time::{Duration, Instant};
 use crate::timers::{Timer, TimerTable};
-use crate::wire::{DATAGRAM_BYTES_MAX, Destination, Envelope, Frame, Kind, Message, Reject};
+use crate::wire::{Destination, Envelope, Kind, Message, Reject};
 
 /// How many delayed answers a node keeps; one more is sent at once instead.
 const DELAYED_ANSWERS_MAX: usize = 8;
@@ -64,8 +66,6 @@ pub struct AcceptedReady {
 
 #[derive(Debug, Clone, Copy)]
 struct Peer {
-    /// The highest boot epoch heard of.
-    boot: u32,
     answered_call: (u32, u32),
     answered_at: Instant,
 }
@@ -93,6 +93,7 @@ pub struct Station<const W: usize> {
     pub boot: u32,
     pub state: StateVector<W>,
     pub call: Call<W>,
+    pub link: Link<W>,
     pub timers: TimerTable,
     pub counters: Counters,
     /// The nodes that gave a sign of life since they were last found silent.
@@ -109,13 +110,14 @@ pub struct Station<const W: usize> {
 }
 
 impl<const W: usize> Station<W> {
-    pub fn new(config: Config<W>) -> Self {
-        let nobody = Peer { boot: 0, answered_call: (0, 0), answered_at: Instant(0) };
+    pub fn new(config: Config<W>, keys: Keys, instance: u32) -> Self {
+        let nobody = Peer { answered_call: (0, 0), answered_at: Instant(0) };
         Self {
             config,
             boot: 0,
             state: StateVector::DOWN,
             call: Call::default(),
+            link: Link::new(keys, instance),
             timers: TimerTable::default(),
             counters: Counters::default(),
             seen: NodeSet::EMPTY,
@@ -138,17 +140,6 @@ impl<const W: usize> Station<W> {
 
     pub fn is_coordinator(&self) -> bool {
         self.state.coordinator == Some(self.config.id)
-    }
-
-    /// Judges whether a datagram of `source` in this boot is still of interest.
-    pub fn admit(&mut self, source: NodeId, boot: u32) -> Result<(), Reject> {
-        let peer = &mut self.peers[source];
-        if boot < peer.boot {
-            return Err(Reject::OldBoot);
-        }
-        peer.boot = boot;
-        self.seen.insert(source);
-        Ok(())
     }
 }
 
@@ -339,19 +330,24 @@ impl<const W: usize> Turn<'_, W> {
         if self.node.failed.is_some() {
             return;
         }
+        let Some(sequence) = self.node.link.next_sequence() else {
+            self.fail(FailCause::NumbersExhausted);
+            return;
+        };
         let kind = message.kind();
-        let head = Frame {
+        let slot = &self.node.link.keys().send;
+        let header = Header {
             kind,
             network: self.node.config.network,
             source: self.node.config.id,
             destination: to,
             boot: self.node.boot,
-            call,
-            body: &[],
+            sequence,
+            key: slot.id,
         };
+        let numbers = (call, self.node.link.epoch_of(to));
         self.out.push_datagram(to, kind, |room| {
-            let room_len = room.len().min(DATAGRAM_BYTES_MAX);
-            message.emit(&head, &envelope, room.get_mut(..room_len)?)
+            seal::seal(&header, &slot.key, numbers, &envelope, &message, room)
         });
     }
 

@@ -31,7 +31,7 @@ impl<const W: usize> Bully<W> {
     }
 
     /// B4: no higher node is there. Halt all lower ones.
-    fn halt_all(&mut self, turn: &mut Turn<'_, W>) {
+    pub(super) fn halt_all(&mut self, turn: &mut Turn<'_, W>) {
         turn.stop_application();
         let group = turn.next_group();
         let silent = *turn.node.config.higher();

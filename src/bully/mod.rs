@@ -79,7 +79,13 @@ impl<const W: usize> Bully<W> {
     /// B1: the node has woken and its boot epoch is durable.
     pub fn recovery(&mut self, turn: &mut Turn<'_, W>) {
         turn.set_timer(Timer::Check, turn.node.config.timing.check);
-        self.election(turn);
+        // The greeting has lasted T unless all have answered: it has asked who is there.
+        let higher = turn.node.config.higher();
+        if higher.intersection(turn.node.link.proven()).is_empty() {
+            self.halt_all(turn);
+        } else {
+            self.election(turn);
+        }
     }
 
     pub fn timer(&mut self, turn: &mut Turn<'_, W>, timer: Timer) {
@@ -89,7 +95,7 @@ impl<const W: usize> Bully<W> {
             Timer::Quiet => self.timeout(turn),
             Timer::Check => self.check(turn),
             Timer::Beat => self.beat(turn),
-            Timer::Answer | Timer::Limit => {}
+            Timer::Answer | Timer::Greeting | Timer::Hello | Timer::Limit => {}
         }
     }
 

@@ -12,7 +12,7 @@ use crate::timers::Timer;
 use crate::wire::{InviteeList, Kind, Message, Reject};
 
 /// Bytes of the entries of one Invitation.
-pub(super) const INVITEES_ROOM: usize = 1400;
+pub(super) const INVITEES_ROOM: usize = 1380;
 
 /// As many datagrams as the effects of one step have room for.
 const INVITATION_DATAGRAMS_MAX: usize = 2;

@@ -170,7 +170,7 @@ impl<const W: usize> Invitation<W> {
             Timer::Limit if turn.status() != Status::Normal && !turn.node.is_coordinator() => {
                 self.recovery(turn);
             }
-            Timer::Limit | Timer::Answer => {}
+            Timer::Limit | Timer::Answer | Timer::Greeting | Timer::Hello => {}
         }
     }
 

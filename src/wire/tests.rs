@@ -58,6 +58,14 @@ fn invitees<const W: usize>() -> impl Strategy<Value = Invitees<'static, W>> {
     })
 }
 
+fn echoes() -> impl Strategy<Value = Echoes<'static>> {
+    vec((node_id::<4>(), any::<u32>()), 0..9).prop_map(|entries| {
+        let list = Box::leak(Box::new(EchoList::default()));
+        entries.into_iter().for_each(|(id, epoch)| list.push(id, epoch));
+        list.entries()
+    })
+}
+
 fn message<const W: usize>() -> impl Strategy<Value = Message<'static, W>> {
     let flag = any::<bool>;
     prop_oneof![
@@ -83,6 +91,16 @@ fn message<const W: usize>() -> impl Strategy<Value = Message<'static, W>> {
         group::<W>().prop_map(|group| Message::Accept { group }),
         flag().prop_map(|ok| Message::AcceptAns { ok }),
         (group::<W>(), flag()).prop_map(|(group, normal)| Message::Beat { group, normal }),
+        (flag(), flag(), any::<u32>(), any::<u32>(), echoes()).prop_map(
+            |(asks, waking, uptime_ms, instance, echoes)| Message::Hello {
+                asks,
+                waking,
+                uptime_ms,
+                instance,
+                echoes,
+            }
+        ),
+        any::<u32>().prop_map(|instance| Message::Clash { instance }),
     ]
 }
 

@@ -134,7 +134,7 @@ async fn bring_up(spawner: Spawner, cause: ResetCause) -> Result<(), Str> {
     static NODE: StaticCell<Node<WORDS>> = StaticCell::new();
     let no_room = |_| intern!("no-task");
     spawner.spawn(store_task().map_err(no_room)?);
-    let Started { provision, epoch } = STARTED.wait().await?;
+    let Started { provision, keys, epoch } = STARTED.wait().await?;
     let config = provision.config;
     if config.timing.tp < TP_MIN {
         return Err(intern!("tp-below-board"));
@@ -148,13 +148,16 @@ async fn bring_up(spawner: Spawner, cause: ResetCause) -> Result<(), Str> {
         let IpAddress::Ipv4(group) = group_address(config.network, to);
         ethernet::multicast(group.octets())
     });
-    let node = NODE.init(Node::new(config).map_err(|_| intern!("configuration-refused"))?);
+    // Nothing here draws numbers that others must not guess; distinct ports and ids are enough.
+    let seed = u64::from(epoch) << 8 | u64::from(d);
+    // No two boards come this far in the same microsecond of their clocks, not even with one image.
+    let instance = (seed ^ embassy_time::Instant::now().as_micros()) as u32;
+    let node = Node::new(config, keys, instance).map_err(|_| intern!("configuration-refused"))?;
+    let node = NODE.init(node);
 
     static RESOURCES: StaticCell<StackResources<2>> = StaticCell::new();
     let address = Ipv4Cidr::new(Ipv4Address::new(a, b, c, d), 24);
     let static_config = StaticConfigV4 { address, gateway: None, dns_servers: Default::default() };
-    // Nothing here draws numbers that others must not guess; distinct ports and ids are enough.
-    let seed = u64::from(epoch) << 8 | u64::from(d);
     let (stack, runner) = embassy_net::new(
         Ethernet::start(mac, groups),
         embassy_net::Config::ipv4_static(static_config),

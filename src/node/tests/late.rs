@@ -83,7 +83,7 @@ fn answer_after(bench: &mut Bench<1>, waited: Duration) -> Acts<1> {
     let received = bench.now;
     bench.pass(waited).ignore();
     let bytes = question(bench);
-    bench.step(Event::Datagram { received, bytes: &bytes })
+    bench.receive_late(received, &bytes)
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_halt_that_waited_too_long_is_not_acknowledged() {
     let message = Message::Halt { group: group_of(5, 1), binding: true };
     let envelope = Envelope::Broadcast { awaited: set([3]) };
     let bytes = bench.datagram(5, Destination::All, 9, envelope, message);
-    let acts = bench.step(Event::Datagram { received, bytes: &bytes });
+    let acts = bench.receive_late(received, &bytes);
     assert_eq!((acts.messages(), acts.failed()), ([].into(), Some(FailCause::Deadline)));
     assert_eq!(bench.status(), Status::Down);
 }
@@ -183,7 +183,7 @@ fn a_ready_in_answer_to_a_late_question_fails_the_node() {
     bench.pass(bench.timing().tp + Duration(1)).ignore();
     let message = Message::AreYouThere { group: Some(group), status: Status::Reorganization };
     let bytes = bench.datagram(1, Destination::Node(id(5)), 9, Envelope::Request, message);
-    let acts = bench.step(Event::Datagram { received, bytes: &bytes });
+    let acts = bench.receive_late(received, &bytes);
     assert_eq!(acts.0, [FAILED]);
 }
 
