@@ -60,6 +60,7 @@ pub mod state;
 mod budget;
 mod silence;
 pub mod timers;
+mod watch;
 
 // What outlives a power cut.
 pub mod cells;
