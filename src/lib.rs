@@ -3,16 +3,17 @@
 //!
 //! The algorithms are Garcia-Molina's of 1982 (*Elections in a Distributed Computing System*):
 //! [`bully`], which keeps one coordinator in the whole network as long as the network keeps its
-//! bounds, and [`invitation`], which needs no bounds and keeps one coordinator per group. The names
-//! in the code are the paper's.
+//! bounds, and [`invitation`], which needs no bounds and keeps one coordinator per group; and with
+//! them [`ring`], an election by a token that goes round, made to bear failures. The names in the code
+//! are the paper's.
 //!
 //! # Where a datagram goes
 //!
 //! ```text
-//!  bytes ──► wire ──► call ──► bully | invitation ──► effects ──► the shell
-//!           (a view,  (numbered  (one event,           Send, SaveState, Stop, Reorganize,
-//!            then a    rounds,    handled to           Start, FailSelf, Note:
-//!            meaning)  replies)   completion)          carried out in order
+//!  bytes ──► wire ──► call ──► bully | invitation | ring ──► effects ──► the shell
+//!           (a view,  (numbered  (one event,                  Send, SaveState, Stop, Reorganize,
+//!            then a    rounds,    handled to                  Start, FailSelf, Note:
+//!            meaning)  replies)   completion)                 carried out in order
 //! ```
 //!
 //! [`node::Node::step`] takes the time and an event and fills [`effects::Effects`]. It does nothing
@@ -54,6 +55,7 @@ pub mod station;
 // What it does to the node's state.
 pub mod bully;
 pub mod invitation;
+pub mod ring;
 pub mod state;
 
 // When the node acts by itself.

@@ -10,6 +10,7 @@ use crate::config::{Algorithm, Config, ConfigError, Durability};
 use crate::effects::{Effect, Effects, FailCause, MuteReason, Ticket};
 use crate::id::GroupId;
 use crate::invitation::Invitation;
+use crate::ring::Ring;
 use crate::state::{StateVector, Status};
 use crate::station::{Counters, Request, Station, Turn};
 use crate::time::Instant;
@@ -41,6 +42,7 @@ pub enum Event<'a> {
 enum Election<const W: usize> {
     Bully(Bully<W>),
     Invitation(Invitation<W>),
+    Ring(Ring<W>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +69,7 @@ impl<const W: usize> Node<W> {
         let election = match config.algorithm {
             Algorithm::Bully => Election::Bully(Bully::new()),
             Algorithm::Invitation => Election::Invitation(Invitation::new()),
+            Algorithm::Ring => Election::Ring(Ring::new()),
         };
         Ok(Self { station: Station::new(config), election, life: Life::Down })
     }
@@ -145,6 +148,7 @@ impl<const W: usize> Node<W> {
                         match &mut self.election {
                             Election::Bully(bully) => bully.recovery(&mut turn),
                             Election::Invitation(invitation) => invitation.recovery(&mut turn),
+                            Election::Ring(ring) => ring.recovery(&mut turn),
                         }
                     }
                 }
@@ -168,6 +172,7 @@ impl<const W: usize> Node<W> {
                 Some(timer) => match &mut self.election {
                     Election::Bully(bully) => bully.timer(&mut turn, timer),
                     Election::Invitation(invitation) => invitation.timer(&mut turn, timer),
+                    Election::Ring(ring) => ring.timer(&mut turn, timer),
                 },
                 None => {}
             },
@@ -175,6 +180,7 @@ impl<const W: usize> Node<W> {
             Event::Saved(ticket) => match &mut self.election {
                 Election::Bully(bully) => bully.saved(&mut turn, ticket),
                 Election::Invitation(invitation) => invitation.saved(&mut turn, ticket),
+                Election::Ring(ring) => ring.saved(&mut turn, ticket),
             },
             Event::SaveFailed => {
                 turn.mute(MuteReason::StateNotDurable);
@@ -185,6 +191,7 @@ impl<const W: usize> Node<W> {
                 Election::Invitation(invitation) => {
                     invitation.reorganized(&mut turn, group, definition);
                 }
+                Election::Ring(ring) => ring.reorganized(&mut turn, group, definition),
             },
         }
     }
@@ -250,6 +257,7 @@ fn dispatch<const W: usize>(
                 Election::Invitation(invitation) => {
                     invitation.reply(turn, frame.source, standing, message)
                 }
+                Election::Ring(ring) => ring.reply(turn, frame.source, standing, message),
             }
         }
         Envelope::Request | Envelope::Broadcast { .. } => {
@@ -271,6 +279,7 @@ fn dispatch<const W: usize>(
             match election {
                 Election::Bully(bully) => bully.request(turn, &request, message),
                 Election::Invitation(invitation) => invitation.request(turn, &request, message),
+                Election::Ring(ring) => ring.request(turn, &request, message),
             }
         }
     }

@@ -120,6 +120,7 @@ pub fn boot(cause: ResetCause, epoch: u32, config: &Config<WORDS>) {
     let algorithm = match config.algorithm {
         Algorithm::Bully => intern!("bully"),
         Algorithm::Invitation => intern!("invitation"),
+        Algorithm::Ring => intern!("ring"),
     };
     let timing = &config.timing;
     defmt::info!(
@@ -252,6 +253,9 @@ fn kind_name(kind: Kind) -> Str {
         Kind::Invitation => intern!("Invitation"),
         Kind::Accept => intern!("Accept"),
         Kind::Beat => intern!("Beat"),
+        Kind::Elect => intern!("Elect"),
+        Kind::Coord => intern!("Coord"),
+        Kind::RingReady => intern!("RingReady"),
         Kind::AytAns => intern!("AytAns"),
         Kind::AynAns => intern!("AynAns"),
         Kind::HaltAck => intern!("HaltAck"),
@@ -260,6 +264,7 @@ fn kind_name(kind: Kind) -> Str {
         Kind::AycAns => intern!("AycAns"),
         Kind::AcceptAns => intern!("AcceptAns"),
         Kind::ReadyAns => intern!("ReadyAns"),
+        Kind::HopAck => intern!("HopAck"),
     }
 }
 

@@ -21,7 +21,7 @@ mod tests;
 
 pub(crate) use bytes::{Reader, Writer};
 pub(crate) use message::InviteeList;
-pub use message::{Envelope, Invitees, Message};
+pub use message::{Envelope, Invitees, Lap, Message, Token};
 
 use crate::id::NodeId;
 
@@ -37,6 +37,11 @@ pub(crate) const HEADER_BYTES: usize = 14;
 // The longest Ready: header, awaited set, group, members, length, definition.
 const _: () = assert!(HEADER_BYTES + 33 + 9 + 33 + 2 + DEFINITION_BYTES_MAX <= DATAGRAM_BYTES_MAX);
 
+// The longest token of the ring: header, run, round, list, suspects, length, definition; and 32 bytes
+// are left for a seal.
+const _: () =
+    assert!(HEADER_BYTES + 9 + 4 + 33 + 33 + 2 + DEFINITION_BYTES_MAX + 32 <= DATAGRAM_BYTES_MAX);
+
 /// What a datagram is: the paper's message names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -50,6 +55,9 @@ pub enum Kind {
     Invitation = 7,
     Accept = 8,
     Beat = 9,
+    Elect = 12,
+    Coord = 13,
+    RingReady = 14,
     AytAns = 65,
     AynAns = 66,
     HaltAck = 67,
@@ -58,10 +66,11 @@ pub enum Kind {
     AycAns = 70,
     AcceptAns = 71,
     ReadyAns = 72,
+    HopAck = 73,
 }
 
 impl Kind {
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 21] = [
         Self::AreYouThere,
         Self::AreYouNormal,
         Self::Halt,
@@ -71,6 +80,9 @@ impl Kind {
         Self::Invitation,
         Self::Accept,
         Self::Beat,
+        Self::Elect,
+        Self::Coord,
+        Self::RingReady,
         Self::AytAns,
         Self::AynAns,
         Self::HaltAck,
@@ -79,6 +91,7 @@ impl Kind {
         Self::AycAns,
         Self::AcceptAns,
         Self::ReadyAns,
+        Self::HopAck,
     ];
 
     fn from_byte(byte: u8) -> Option<Self> {
@@ -104,6 +117,9 @@ impl Kind {
             Self::Invitation => "Invitation",
             Self::Accept => "Accept",
             Self::Beat => "Beat",
+            Self::Elect => "Elect",
+            Self::Coord => "Coord",
+            Self::RingReady => "RingReady",
             Self::AytAns => "AytAns",
             Self::AynAns => "AynAns",
             Self::HaltAck => "HaltAck",
@@ -112,6 +128,7 @@ impl Kind {
             Self::AycAns => "AycAns",
             Self::AcceptAns => "AcceptAns",
             Self::ReadyAns => "ReadyAns",
+            Self::HopAck => "HopAck",
         }
     }
 }

@@ -99,6 +99,7 @@ enum Command {
 enum Election {
     Bully,
     Invitation,
+    Ring,
 }
 
 impl From<Election> for Algorithm {
@@ -106,6 +107,7 @@ impl From<Election> for Algorithm {
         match election {
             Election::Bully => Self::Bully,
             Election::Invitation => Self::Invitation,
+            Election::Ring => Self::Ring,
         }
     }
 }
