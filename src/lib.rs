@@ -3,16 +3,17 @@
 //!
 //! The algorithms are Garcia-Molina's of 1982 (*Elections in a Distributed Computing System*):
 //! [`bully`], which keeps one coordinator in the whole network as long as the network keeps its
-//! bounds, and [`invitation`], which needs no bounds and keeps one coordinator per group. The names
-//! in the code are the paper's.
+//! bounds, and [`invitation`], which needs no bounds and keeps one coordinator per group; and with
+//! them [`ring`], an election by a token that goes round, made to bear failures. The names in the code
+//! are the paper's.
 //!
 //! # Where a datagram goes
 //!
 //! ```text
-//!  bytes ──► link ──► wire ──► call ──► bully | invitation ──► effects ──► the shell
-//!           (authentic, (a view,  (numbered  (one event,          Send, SaveState, Stop,
-//!            of now,     then a    rounds,    handled to          Reorganize, Start, FailSelf,
-//!            in order)   meaning)  replies)   completion)         Note: carried out in order
+//!  bytes ──► link ──► wire ──► call ──► bully | invitation | ring ──► effects ──► the shell
+//!           (authentic, (a view,  (numbered  (one event,                 Send, SaveState, Stop,
+//!            of now,     then a    rounds,    handled to                 Reorganize, Start, FailSelf,
+//!            in order)   meaning)  replies)   completion)                Note: carried out in order
 //! ```
 //!
 //! [`node::Node::step`] takes the time and an event and fills [`effects::Effects`]. It does nothing
@@ -57,12 +58,14 @@ pub mod station;
 // What it does to the node's state.
 pub mod bully;
 pub mod invitation;
+pub mod ring;
 pub mod state;
 
 // When the node acts by itself.
 mod budget;
 mod silence;
 pub mod timers;
+mod watch;
 
 // What outlives a power cut.
 pub mod cells;

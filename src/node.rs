@@ -11,6 +11,7 @@ use crate::effects::{Effect, Effects, FailCause, MuteReason, Ticket};
 use crate::id::{GroupId, NodeId, NodeSet};
 use crate::invitation::Invitation;
 use crate::key::Keys;
+use crate::ring::Ring;
 use crate::state::{StateVector, Status};
 use crate::station::{Counters, Request, Station, Turn};
 use crate::time::Instant;
@@ -42,6 +43,7 @@ pub enum Event<'a> {
 enum Election<const W: usize> {
     Bully(Bully<W>),
     Invitation(Invitation<W>),
+    Ring(Ring<W>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +73,7 @@ impl<const W: usize> Node<W> {
         let election = match config.algorithm {
             Algorithm::Bully => Election::Bully(Bully::new()),
             Algorithm::Invitation => Election::Invitation(Invitation::new()),
+            Algorithm::Ring => Election::Ring(Ring::new()),
         };
         Ok(Self { station: Station::new(config, keys, instance), election, life: Life::Down })
     }
@@ -180,6 +183,7 @@ impl<const W: usize> Node<W> {
                 Some(timer) => match &mut self.election {
                     Election::Bully(bully) => bully.timer(&mut turn, timer),
                     Election::Invitation(invitation) => invitation.timer(&mut turn, timer),
+                    Election::Ring(ring) => ring.timer(&mut turn, timer),
                 },
                 None => {}
             },
@@ -187,6 +191,7 @@ impl<const W: usize> Node<W> {
             Event::Saved(ticket) => match &mut self.election {
                 Election::Bully(bully) => bully.saved(&mut turn, ticket),
                 Election::Invitation(invitation) => invitation.saved(&mut turn, ticket),
+                Election::Ring(ring) => ring.saved(&mut turn, ticket),
             },
             Event::SaveFailed => {
                 turn.mute(MuteReason::StateNotDurable);
@@ -197,6 +202,7 @@ impl<const W: usize> Node<W> {
                 Election::Invitation(invitation) => {
                     invitation.reorganized(&mut turn, group, definition);
                 }
+                Election::Ring(ring) => ring.reorganized(&mut turn, group, definition),
             },
         }
         if self.life == Life::Waking && turn.greeting_ends() {
@@ -204,6 +210,7 @@ impl<const W: usize> Node<W> {
             match &mut self.election {
                 Election::Bully(bully) => bully.recovery(&mut turn),
                 Election::Invitation(invitation) => invitation.recovery(&mut turn),
+                Election::Ring(ring) => ring.recovery(&mut turn),
             }
         }
         if self.life == Life::Up {
@@ -275,6 +282,7 @@ fn dispatch<const W: usize>(
                 Election::Invitation(invitation) => {
                     invitation.reply(turn, frame.source, standing, message)
                 }
+                Election::Ring(ring) => ring.reply(turn, frame.source, standing, message),
             }
         }
         Envelope::Request | Envelope::Broadcast { .. } => {
@@ -289,6 +297,7 @@ fn dispatch<const W: usize>(
             match election {
                 Election::Bully(bully) => bully.request(turn, &request, message),
                 Election::Invitation(invitation) => invitation.request(turn, &request, message),
+                Election::Ring(ring) => ring.request(turn, &request, message),
             }
         }
     }

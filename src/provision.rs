@@ -62,6 +62,7 @@ impl<const W: usize> Provision<W> {
         let algorithm = match config.algorithm {
             Algorithm::Bully => 1,
             Algorithm::Invitation => 2,
+            Algorithm::Ring => 3,
         };
         let durability = match config.durability {
             Durability::Group => 1,
@@ -96,6 +97,7 @@ impl<const W: usize> Provision<W> {
         let algorithm = match head[1] {
             1 => Algorithm::Bully,
             2 => Algorithm::Invitation,
+            3 => Algorithm::Ring,
             _ => return Err(BadProvision::Field),
         };
         let durability = match head[2] {

@@ -1,7 +1,9 @@
-//! What both algorithms stand on: the node's own data and the tools of one turn.
+//! What all algorithms stand on: the node's own data and the tools of one turn.
 //!
 //! A [`Turn`] is one event being handled to completion; that replaces the critical regions of the
 //! paper. It gives the algorithms the time, the node's data, and the ways to send, answer and save.
+
+use core::cmp::Ordering;
 
 use crate::call::Call;
 use crate::config::{Config, Durability};
@@ -265,6 +267,11 @@ impl<const W: usize> Turn<'_, W> {
         } else {
             self.arm_answers();
         }
+    }
+
+    /// How a request stands to the latest one of its sender that was answered: the same, newer, older.
+    pub fn compare_with_answered(&self, request: &Request) -> Ordering {
+        (request.boot, request.call).cmp(&self.node.peers[request.from].answered_call)
     }
 
     /// The guard of Assumption 9 for what follows from a request: late is failed.

@@ -120,6 +120,7 @@ pub fn boot(cause: ResetCause, epoch: u32, config: &Config<WORDS>) {
     let algorithm = match config.algorithm {
         Algorithm::Bully => intern!("bully"),
         Algorithm::Invitation => intern!("invitation"),
+        Algorithm::Ring => intern!("ring"),
     };
     let timing = &config.timing;
     defmt::info!(
@@ -255,6 +256,9 @@ fn kind_name(kind: Kind) -> Str {
         Kind::Beat => intern!("Beat"),
         Kind::Hello => intern!("Hello"),
         Kind::Clash => intern!("Clash"),
+        Kind::Elect => intern!("Elect"),
+        Kind::Coord => intern!("Coord"),
+        Kind::RingReady => intern!("RingReady"),
         Kind::AytAns => intern!("AytAns"),
         Kind::AynAns => intern!("AynAns"),
         Kind::HaltAck => intern!("HaltAck"),
@@ -263,6 +267,7 @@ fn kind_name(kind: Kind) -> Str {
         Kind::AycAns => intern!("AycAns"),
         Kind::AcceptAns => intern!("AcceptAns"),
         Kind::ReadyAns => intern!("ReadyAns"),
+        Kind::HopAck => intern!("HopAck"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The meaning of a datagram: the messages of PROTOCOLS sections 1 and 2, in the paper's words.
+//! The meaning of a datagram: the messages of PROTOCOLS sections 1 to 3, in the paper's words.
 
 use super::bytes::{Reader, Writer};
 use super::{Destination, Frame, Kind, Reject};
@@ -91,6 +91,37 @@ pub enum Message<'a, const W: usize> {
     Clash {
         instance: u32,
     },
+    /// The token of a ring election; its lap is its kind.
+    Token(Token<'a, W>),
+    /// The next node has the token.
+    HopAck,
+}
+
+/// What goes round in a ring election.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Token<'a, const W: usize> {
+    pub lap: Lap,
+    /// The initiator and its number: the group that this run will make.
+    pub run: GroupId,
+    /// Of two runs that meet, the one with the larger (round, run) goes on.
+    pub round: u32,
+    /// The nodes that have joined. Their order is that of the ring, so that a set is enough.
+    pub list: NodeSet<W>,
+    /// The nodes that did not answer.
+    pub suspects: NodeSet<W>,
+    /// Only in the Ready lap; empty before.
+    pub definition: &'a [u8],
+}
+
+/// What the token does on its way round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Lap {
+    /// Stop, and join the list.
+    Elect,
+    /// The highest of the list is the coordinator.
+    Coord,
+    /// Here is the definition.
+    Ready,
 }
 
 /// What stands between header and message: whom a broadcast awaits, or whom a reply answers.
@@ -127,6 +158,12 @@ impl<'a, const W: usize> Message<'a, W> {
             Self::Beat { .. } => Kind::Beat,
             Self::Hello { .. } => Kind::Hello,
             Self::Clash { .. } => Kind::Clash,
+            Self::Token(token) => match token.lap {
+                Lap::Elect => Kind::Elect,
+                Lap::Coord => Kind::Coord,
+                Lap::Ready => Kind::RingReady,
+            },
+            Self::HopAck => Kind::HopAck,
         }
     }
 
@@ -152,12 +189,7 @@ impl<'a, const W: usize> Message<'a, W> {
             Kind::NewCoordinator => Self::NewCoordinator { group: r.group::<W>()? },
             Kind::NcAck => Self::NcAck { accepted: r.flag()? },
             Kind::Ready => {
-                let (group, up) = (r.group::<W>()?, r.set()?);
-                let len = r.u16()? as usize;
-                if len > super::DEFINITION_BYTES_MAX {
-                    return Err(Reject::Field);
-                }
-                Self::Ready { group, up, definition: r.slice(len)? }
+                Self::Ready { group: r.group::<W>()?, up: r.set()?, definition: r.definition()? }
             }
             Kind::ReadyAck => Self::ReadyAck { accepted: r.flag()? },
             Kind::ReadyAns => Self::ReadyAns { ok: r.flag()? },
@@ -189,6 +221,10 @@ impl<'a, const W: usize> Message<'a, W> {
                 }
             }
             Kind::Clash => Self::Clash { instance: r.u32()? },
+            Kind::Elect => Self::Token(Token::parse(Lap::Elect, &mut r)?),
+            Kind::Coord => Self::Token(Token::parse(Lap::Coord, &mut r)?),
+            Kind::RingReady => Self::Token(Token::parse(Lap::Ready, &mut r)?),
+            Kind::HopAck => Self::HopAck,
         };
         r.end()?;
         Ok((envelope, message))
@@ -224,8 +260,7 @@ impl<'a, const W: usize> Message<'a, W> {
             Self::Ready { group, up, definition } => {
                 w.group(group);
                 w.set(&up);
-                w.slice(&(definition.len() as u16).to_le_bytes());
-                w.slice(definition);
+                w.definition(definition);
             }
             Self::AreYouCoordinator { group, roll_call } => {
                 w.group(group);
@@ -241,7 +276,16 @@ impl<'a, const W: usize> Message<'a, W> {
                 w.byte(invitees.count);
                 w.slice(invitees.bytes);
             }
-            Self::HaltAck => {}
+            Self::Token(token) => {
+                w.group(token.run);
+                w.slice(&token.round.to_le_bytes());
+                w.set(&token.list);
+                w.set(&token.suspects);
+                if token.lap == Lap::Ready {
+                    w.definition(token.definition);
+                }
+            }
+            Self::HaltAck | Self::HopAck => {}
             Self::AytAns { yes: flag }
             | Self::AynAns { normal: flag }
             | Self::NcAck { accepted: flag }
@@ -305,6 +349,19 @@ impl EchoList {
 
     pub fn entries(&self) -> Echoes<'_> {
         Echoes(&self.0)
+    }
+}
+
+impl<'a, const W: usize> Token<'a, W> {
+    fn parse(lap: Lap, r: &mut Reader<'a>) -> Result<Self, Reject> {
+        Ok(Self {
+            lap,
+            run: r.group::<W>()?,
+            round: r.u32()?,
+            list: r.set()?,
+            suspects: r.set()?,
+            definition: if lap == Lap::Ready { r.definition()? } else { &[] },
+        })
     }
 }
 

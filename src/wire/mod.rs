@@ -25,7 +25,7 @@ mod tests;
 
 pub(crate) use bytes::{Reader, Writer};
 pub(crate) use message::{EchoList, InviteeList};
-pub use message::{Echoes, Envelope, Invitees, Message};
+pub use message::{Echoes, Envelope, Invitees, Lap, Message, Token};
 
 use crate::id::NodeId;
 
@@ -40,6 +40,11 @@ pub(crate) const HEADER_BYTES: usize = 14;
 
 // The longest Ready: header, awaited set, group, members, length, definition.
 const _: () = assert!(HEADER_BYTES + 33 + 9 + 33 + 2 + DEFINITION_BYTES_MAX <= DATAGRAM_BYTES_MAX);
+
+// The longest token of the ring: header, run, round, list, suspects, length, definition; and 32 bytes
+// are left for a seal.
+const _: () =
+    assert!(HEADER_BYTES + 9 + 4 + 33 + 33 + 2 + DEFINITION_BYTES_MAX + 32 <= DATAGRAM_BYTES_MAX);
 
 /// What a datagram is: the paper's message names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -56,6 +61,9 @@ pub enum Kind {
     Beat = 9,
     Hello = 10,
     Clash = 11,
+    Elect = 12,
+    Coord = 13,
+    RingReady = 14,
     AytAns = 65,
     AynAns = 66,
     HaltAck = 67,
@@ -64,10 +72,11 @@ pub enum Kind {
     AycAns = 70,
     AcceptAns = 71,
     ReadyAns = 72,
+    HopAck = 73,
 }
 
 impl Kind {
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 23] = [
         Self::AreYouThere,
         Self::AreYouNormal,
         Self::Halt,
@@ -79,6 +88,9 @@ impl Kind {
         Self::Beat,
         Self::Hello,
         Self::Clash,
+        Self::Elect,
+        Self::Coord,
+        Self::RingReady,
         Self::AytAns,
         Self::AynAns,
         Self::HaltAck,
@@ -87,6 +99,7 @@ impl Kind {
         Self::AycAns,
         Self::AcceptAns,
         Self::ReadyAns,
+        Self::HopAck,
     ];
 
     pub(crate) fn from_byte(byte: u8) -> Option<Self> {
@@ -114,6 +127,9 @@ impl Kind {
             Self::Beat => "Beat",
             Self::Hello => "Hello",
             Self::Clash => "Clash",
+            Self::Elect => "Elect",
+            Self::Coord => "Coord",
+            Self::RingReady => "RingReady",
             Self::AytAns => "AytAns",
             Self::AynAns => "AynAns",
             Self::HaltAck => "HaltAck",
@@ -122,6 +138,7 @@ impl Kind {
             Self::AycAns => "AycAns",
             Self::AcceptAns => "AcceptAns",
             Self::ReadyAns => "ReadyAns",
+            Self::HopAck => "HopAck",
         }
     }
 }

@@ -66,6 +66,17 @@ fn echoes() -> impl Strategy<Value = Echoes<'static>> {
     })
 }
 
+fn token<const W: usize>() -> impl Strategy<Value = Token<'static, W>> {
+    let lap = prop::sample::select(vec![Lap::Elect, Lap::Coord, Lap::Ready]);
+    let sets = (node_set::<W>(), node_set::<W>());
+    (lap, group::<W>(), any::<u32>(), sets, definition()).prop_map(
+        |(lap, run, round, (list, suspects), definition)| {
+            let definition = if lap == Lap::Ready { definition } else { &[] };
+            Token { lap, run, round, list, suspects, definition }
+        },
+    )
+}
+
 fn message<const W: usize>() -> impl Strategy<Value = Message<'static, W>> {
     let flag = any::<bool>;
     prop_oneof![
@@ -101,6 +112,8 @@ fn message<const W: usize>() -> impl Strategy<Value = Message<'static, W>> {
             }
         ),
         any::<u32>().prop_map(|instance| Message::Clash { instance }),
+        token::<W>().prop_map(Message::Token),
+        Just(Message::HopAck),
     ]
 }
 
@@ -343,6 +356,24 @@ fn the_longest_ready_fits_one_datagram() {
     assert_eq!(bytes.len(), HEADER_BYTES + 33 + 9 + 33 + 2 + DEFINITION_BYTES_MAX);
     assert!(bytes.len() <= DATAGRAM_BYTES_MAX);
     assert_eq!(parsed::<4>(&bytes).unwrap().1, ready);
+}
+
+#[test]
+fn the_longest_token_leaves_room_for_a_seal() {
+    let everybody: NodeSet<4> = (1..=255).filter_map(NodeId::new).collect();
+    let token = Message::Token(Token {
+        lap: Lap::Ready,
+        run: group_of(255),
+        round: u32::MAX,
+        list: everybody,
+        suspects: everybody,
+        definition: &[7; DEFINITION_BYTES_MAX],
+    });
+    let mut room = [0; DATAGRAM_BYTES_MAX - 32];
+    let head = head(token.kind(), Destination::Node(id(1)));
+    let len = token.emit(&head, &Envelope::Request, &mut room).unwrap();
+    assert_eq!(len, HEADER_BYTES + 9 + 4 + 33 + 33 + 2 + DEFINITION_BYTES_MAX);
+    assert_eq!(parsed::<4>(&room[..len]).unwrap().1, token);
 }
 
 #[test]

@@ -46,7 +46,6 @@ proptest! {
     #[test]
     fn arbitrary_bytes_never_open_and_never_panic(bytes in vec(any::<u8>(), 0..1600)) {
         let mut bytes = bytes;
-        prop_assert!(look_into(&keys(), &mut bytes).is_err());
         if let Some(first) = bytes.first_mut() {
             *first = VERSION;
         }

@@ -6,7 +6,7 @@ use crate::link::seal::{self, VERSION};
 use crate::node::testing::keys;
 use crate::node::testing::{BOOT, PEER_BOOT, group_of, id, set};
 use crate::state::Status;
-use crate::wire::{DATAGRAM_BYTES_MAX, Destination, Envelope, Kind, Reject};
+use crate::wire::{DATAGRAM_BYTES_MAX, Destination, Envelope, Kind, Lap, Reject, Token};
 use std::vec;
 use std::vec::Vec;
 
@@ -36,7 +36,7 @@ fn with_byte(mut bytes: Vec<u8>, at: usize, value: u8) -> Vec<u8> {
 
 #[track_caller]
 fn is_dropped(change: impl Fn(Vec<u8>) -> Vec<u8>, reason: Reject) {
-    for algorithm in BOTH {
+    for algorithm in ALL {
         let mut bench = awake(algorithm);
         let good = question(&bench);
         assert_eq!(bench.receive(&good).unicast().0, 2, "the good one is answered");
@@ -69,7 +69,7 @@ fn text_of_question() -> Vec<u8> {
 /// Each time under a number of its own, and properly sealed: the content alone is at fault.
 #[track_caller]
 fn text_is_dropped(change: impl Fn(Vec<u8>) -> Vec<u8>, reason: Reject) {
-    for algorithm in BOTH {
+    for algorithm in ALL {
         let mut bench = awake(algorithm);
         let good = sealed(&bench, &text_of_question());
         assert_eq!(bench.receive(&good).unicast().0, 2, "the good one is answered");
@@ -143,7 +143,7 @@ fn an_earlier_boot_is_dropped() {
 }
 
 /// One reply of each kind, with `true` wherever one can say so.
-fn replies() -> [Message<'static, 1>; 8] {
+fn replies() -> [Message<'static, 1>; 9] {
     let group = Some(group_of(5, 1));
     [
         Message::AytAns { yes: true },
@@ -154,14 +154,15 @@ fn replies() -> [Message<'static, 1>; 8] {
         Message::ReadyAns { ok: true },
         Message::AycAns { yes: true, group, up: Default::default() },
         Message::AcceptAns { ok: true },
+        Message::HopAck,
     ]
 }
 
 #[test]
 fn a_reply_to_nothing_is_dropped() {
-    for algorithm in BOTH {
+    for algorithm in ALL {
         let mut bench = awake(algorithm);
-        // In Bully the node has asked; whoever answers first ends the round.
+        // In Bully and in the ring the node has asked; whoever answers first ends the round.
         bench.station_mut().call.close();
         for message in replies() {
             let bytes = bench.reply_datagram(4, message);
@@ -185,7 +186,7 @@ fn a_reply_to_another_call_or_boot_is_dropped() {
 
 #[test]
 fn a_reply_of_a_node_that_was_not_asked_is_dropped() {
-    for algorithm in BOTH {
+    for algorithm in ALL {
         let mut bench = awake(algorithm);
         if algorithm == Algorithm::Invitation {
             let leave = bench.state().group.unwrap();
@@ -199,7 +200,7 @@ fn a_reply_of_a_node_that_was_not_asked_is_dropped() {
 }
 
 #[test]
-fn the_requests_of_the_other_algorithm_are_dropped() {
+fn the_requests_of_another_algorithm_are_dropped() {
     let group = group_of(5, 1);
     let of_bully: [Message<'_, 1>; 3] = [
         Message::AreYouNormal { group },
@@ -211,9 +212,20 @@ fn the_requests_of_the_other_algorithm_are_dropped() {
         invite(group, group_of(3, 1)),
         Message::Accept { group },
     ];
-    for (algorithm, messages) in
-        [(Algorithm::Bully, of_invitation), (Algorithm::Invitation, of_bully)]
-    {
+    let of_ring = [Message::Token(Token {
+        lap: Lap::Elect,
+        run: group,
+        round: 1,
+        list: set([5]),
+        suspects: NodeSet::EMPTY,
+        definition: b"",
+    })];
+    for (algorithm, messages) in [
+        (Algorithm::Bully, [of_invitation.as_slice(), &of_ring].concat()),
+        (Algorithm::Invitation, [of_bully.as_slice(), &of_ring].concat()),
+        // Its coordinators ask whether their members are Normal, too.
+        (Algorithm::Ring, [&of_bully[1..], &of_invitation].concat()),
+    ] {
         let mut bench = awake(algorithm);
         for message in messages {
             let envelope = Envelope::Broadcast { awaited: set([3]) };
@@ -235,7 +247,7 @@ fn every_kind_is_a_request_or_a_reply_that_these_tests_know() {
 
 #[test]
 fn a_datagram_before_the_epoch_is_durable_is_dropped() {
-    for algorithm in BOTH {
+    for algorithm in ALL {
         let mut bench = Bench::off(config(3, 5, algorithm));
         let bytes = question(&bench);
         dropped(&mut bench, &bytes, Reject::Down);

@@ -27,7 +27,7 @@ fn question(bench: &Bench<1>) -> Vec<u8> {
 
 #[test]
 fn a_tick_that_is_later_than_tp_fails_the_node() {
-    for algorithm in BOTH {
+    for algorithm in ALL {
         let mut bench = awake(algorithm);
         bench.sleep(bench.timing().tp + Duration(1));
         let acts = bench.step(Event::Tick);
@@ -37,7 +37,7 @@ fn a_tick_that_is_later_than_tp_fails_the_node() {
 
 #[test]
 fn a_tick_just_in_time_does_not() {
-    for algorithm in BOTH {
+    for algorithm in ALL {
         let mut bench = awake(algorithm);
         for _ in 0..3 {
             bench.sleep(bench.timing().tp);
@@ -58,7 +58,7 @@ fn any_event_without_a_tick_in_time_fails_the_node_before_it_acts() {
         |bench| bench.saved(Ticket(1)),
         |bench| bench.reorganized(group_of(3, 1), b""),
     ];
-    for algorithm in BOTH {
+    for algorithm in ALL {
         for event in events {
             let mut bench = awake(algorithm);
             // Timers are due, too: the election or the Beat that they would cause does not happen.
@@ -88,7 +88,7 @@ fn answer_after(bench: &mut Bench<1>, waited: Duration) -> Acts<1> {
 
 #[test]
 fn an_answer_later_than_tp_after_the_reception_fails_the_node() {
-    for algorithm in BOTH {
+    for algorithm in ALL {
         let mut bench = awake(algorithm);
         let tp = bench.timing().tp;
         let acts = answer_after(&mut bench, tp + Duration(1));
@@ -98,7 +98,7 @@ fn an_answer_later_than_tp_after_the_reception_fails_the_node() {
 
 #[test]
 fn an_answer_in_time_leaves_and_its_time_is_noted() {
-    for algorithm in BOTH {
+    for algorithm in ALL {
         let mut bench = awake(algorithm);
         let tp = bench.timing().tp;
         let acts = answer_after(&mut bench, tp);

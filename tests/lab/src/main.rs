@@ -102,6 +102,7 @@ enum Command {
 enum Election {
     Bully,
     Invitation,
+    Ring,
 }
 
 impl From<Election> for Algorithm {
@@ -109,6 +110,7 @@ impl From<Election> for Algorithm {
         match election {
             Election::Bully => Self::Bully,
             Election::Invitation => Self::Invitation,
+            Election::Ring => Self::Ring,
         }
     }
 }

@@ -59,6 +59,11 @@ impl Settings {
         }
     }
 
+    /// Whether Assertion 1 is promised, as long as its assumptions hold.
+    pub fn promises_assertion_1(&self) -> bool {
+        matches!(self.algorithm, Algorithm::Bully | Algorithm::Ring)
+    }
+
     /// The timing of a node: answers are spread so that each finds the asker free.
     pub fn node_timing(&self) -> Timing {
         let most = self.timing.tp.0 / 2 / u64::from(self.nodes);

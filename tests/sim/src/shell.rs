@@ -5,7 +5,7 @@ use bellwether::id::NodeId;
 use bellwether::link::look_into;
 use bellwether::node::Event;
 use bellwether::state::{StateVector, Status};
-use bellwether::wire::{Destination, Frame, Kind, Message};
+use bellwether::wire::{Destination, Frame, Kind, Lap, Message};
 use bellwether_scenario::{ResetCause, Status as TraceStatus, Target, What};
 
 use crate::clock::Time;
@@ -214,10 +214,13 @@ impl<const W: usize> World<W> {
             self.checker.violation(now, "a datagram that cannot be read", what);
             return None;
         };
-        let joined = matches!(
-            message,
-            Message::ReadyAck { accepted: true } | Message::ReadyAns { ok: true }
-        );
+        // An acknowledged hop of the Ready lap is an answer to Ready, too.
+        let hop_of_ready = kind == Kind::HopAck
+            && matches!(frame.destination, Destination::Node(to)
+                if machine.requests[usize::from(to.get()) - 1].ready.is_some());
+        let accepted = Message::ReadyAck { accepted: true };
+        let joined =
+            hop_of_ready || message == accepted || message == Message::ReadyAns { ok: true };
         if joined && let Destination::Node(to) = frame.destination {
             let request = &machine.requests[usize::from(to.get()) - 1];
             let durable =
@@ -227,6 +230,14 @@ impl<const W: usize> World<W> {
                 self.checker.violation(now, "an answer to Ready before its save", what);
             }
         }
+        if let Message::Token(token) = &message
+            && token.lap == Lap::Ready
+            && !machine.durable_groups.contains(&token.run)
+            && running.state_vector().coordinator.is_none_or(|id| id != frame.source)
+        {
+            let what = format!("node {}: {:?}", node + 1, token.run);
+            self.checker.violation(now, "Ready passed on before its save", what);
+        }
         if kind.is_reply() {
             self.check_answer_time(node, &frame, joined);
             return None;
@@ -235,6 +246,7 @@ impl<const W: usize> World<W> {
         self.checker.check_call(now, (source, boot, call), content_digest(&message));
         let ready = match message {
             Message::Ready { group, .. } => Some(group),
+            Message::Token(token) if token.lap == Lap::Ready => Some(token.run),
             _ => None,
         };
         Some(LastRequest { source, boot, call, arrived: now, ready })
@@ -303,6 +315,10 @@ fn content_digest<const W: usize>(message: &Message<'_, W>) -> u64 {
         | Message::Beat { group, .. } => group.hash(&mut hasher),
         Message::Ready { group, up, definition } => {
             (group, up, definition).hash(&mut hasher);
+        }
+        Message::Token(token) => {
+            (token.run, token.round, token.list, token.suspects, token.definition)
+                .hash(&mut hasher);
         }
         _ => {}
     }

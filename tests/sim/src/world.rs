@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 use std::rc::Rc;
 
 use bellwether::application::Application;
-use bellwether::config::{Algorithm, Config, ConfigError, Timing};
+use bellwether::config::{Config, ConfigError, Timing};
 use bellwether::effects::Effects;
 use bellwether::id::{GroupId, NodeId, NodeSet};
 use bellwether::node::{Event, Node};
@@ -142,11 +142,7 @@ impl<const W: usize> World<W> {
             order: 0,
             network: Network::new(nodes, low..=high),
             machines,
-            checker: Checker::new(
-                nodes,
-                settings.algorithm == Algorithm::Bully,
-                settings.grace_us(),
-            ),
+            checker: Checker::new(nodes, settings.promises_assertion_1(), settings.grace_us()),
             tally: Tally::default(),
             cut_writes: 0.0,
             trace: Vec::new(),
