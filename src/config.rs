@@ -2,6 +2,7 @@
 
 use crate::errata::Errata;
 use crate::id::{NodeId, NodeSet, PerNode};
+use crate::link::Gaps;
 use crate::time::Duration;
 
 /// Which election a flock runs.
@@ -160,6 +161,7 @@ pub struct Config<const W: usize> {
     pub durability: Durability,
     pub timing: Timing,
     pub errata: Errata,
+    pub gaps: Gaps,
     members: NodeSet<W>,
     preference: PerNode<u8, W>,
     higher: NodeSet<W>,
@@ -238,6 +240,7 @@ impl<const W: usize> Config<W> {
             durability,
             timing,
             errata: Errata::default(),
+            gaps: Gaps::default(),
             members: NodeSet::EMPTY,
             preference: PerNode::all(0),
             higher: NodeSet::EMPTY,

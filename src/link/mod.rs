@@ -39,6 +39,7 @@
 //! proves it to everybody, so that to the algorithms it is as if it had been without power until
 //! then. It costs n + 1 datagrams for one node, and 2 n or a few more when all wake at once.
 
+mod gaps;
 mod greeting;
 mod hello;
 mod receive;
@@ -46,6 +47,7 @@ pub mod seal;
 #[cfg(test)]
 mod tests;
 
+pub use gaps::Gaps;
 pub use seal::{Header, Opened, look_into};
 
 use crate::id::{NodeId, NodeSet, PerNode};

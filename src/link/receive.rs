@@ -25,17 +25,20 @@ impl<const W: usize> Turn<'_, W> {
         if header.destination != Destination::All && header.destination != me {
             return Err(Reject::NotForMe);
         }
-        let link = &self.node.link;
+        let (link, gaps) = (&self.node.link, config.gaps);
         let opened = match link.keys.by_id(header.key) {
             None => Err(Reject::Key),
             Some(key) => {
-                link.peers[header.source].admit(&header)?;
-                seal::open(&header, key, datagram)
+                if !gaps.freshness() {
+                    link.peers[header.source].admit(&header)?;
+                }
+                seal::open(&header, key, gaps, datagram)
             }
         };
         match opened {
             Ok(opened) => {
-                self.node.link.advance(&header, opened.receiver == self.node.boot);
+                let proves = opened.receiver == self.node.boot || gaps.freshness();
+                self.node.link.advance(&header, proves);
                 Ok(opened)
             }
             Err(reason) => {
@@ -72,7 +75,7 @@ impl Peer {
 
 impl<const W: usize> Link<W> {
     /// An authentic datagram: its boot is the latest, and its number is used up.
-    fn advance(&mut self, header: &Header, names_this_boot: bool) {
+    fn advance(&mut self, header: &Header, proves: bool) {
         let source = header.source;
         let peer = &mut self.peers[source];
         if header.boot != peer.epoch {
@@ -81,7 +84,7 @@ impl<const W: usize> Link<W> {
         }
         peer.epoch = header.boot;
         peer.sequence = header.sequence;
-        if names_this_boot {
+        if proves {
             self.proven.insert(source);
         }
     }
