@@ -160,6 +160,9 @@ pub struct Config<const W: usize> {
     pub algorithm: Algorithm,
     pub durability: Durability,
     pub timing: Timing,
+    /// Take members that speak version 1, in the clear, while a flock is being moved to the sealed
+    /// version. Everything in their names can be forged meanwhile.
+    pub accept_version_1: bool,
     pub errata: Errata,
     pub gaps: Gaps,
     members: NodeSet<W>,
@@ -239,6 +242,7 @@ impl<const W: usize> Config<W> {
             algorithm,
             durability,
             timing,
+            accept_version_1: false,
             errata: Errata::default(),
             gaps: Gaps::default(),
             members: NodeSet::EMPTY,

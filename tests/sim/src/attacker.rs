@@ -32,6 +32,9 @@ struct Recorded {
     sent: Time,
 }
 
+/// Which datagram something is an exact copy of, and when that was sent.
+type CopyOf = Option<(u64, Time)>;
+
 #[derive(Debug)]
 pub struct Attacker {
     rng: fastrand::Rng,
@@ -56,7 +59,7 @@ impl Attacker {
     }
 
     /// What to say next: the bytes, and which datagram they are a copy of.
-    fn choose(&mut self) -> Option<(Vec<u8>, Option<(u64, Time)>)> {
+    fn choose(&mut self) -> Option<(Vec<u8>, CopyOf)> {
         if self.recorded.is_empty() {
             return None;
         }
@@ -150,7 +153,7 @@ impl<const W: usize> World<W> {
     }
 
     /// Whether the node takes frames at all, and this one is no mere delay.
-    fn is_hit(&self, target: usize, copy_of: Option<(u64, Time)>) -> bool {
+    fn is_hit(&self, target: usize, copy_of: CopyOf) -> bool {
         let machine = &self.machines[target];
         let late = |(id, sent)| sent >= machine.woke_at && !machine.handled.contains(&id);
         self.is_running(target) && !machine.blocked && !copy_of.is_some_and(late)

@@ -144,7 +144,7 @@ impl<const W: usize> World<W> {
             now: 0,
             queue: BinaryHeap::new(),
             order: 0,
-            network: Network::new(nodes, low..=high),
+            network: Network::new(nodes, low..=high, !settings.errata.needs_the_clear()),
             attacker: None,
             machines,
             checker: Checker::new(
@@ -326,6 +326,7 @@ impl<const W: usize> World<W> {
             Config::new(node_id(node), settings.algorithm, settings.durability, timing);
         config.errata = settings.errata;
         config.gaps = settings.gaps;
+        config.accept_version_1 = settings.errata.needs_the_clear();
         for (index, preference) in settings.preference.iter().enumerate() {
             config.add_member(index as u8 + 1, *preference)?;
         }
