@@ -3,10 +3,11 @@
 //! A run is a [`world::World`]: boards ([`machine`]) whose nodes are stepped by a simulated shell
 //! ([`shell`]), a wire ([`network`]) and clocks ([`clock`]). The [`checker`] looks at every change of
 //! every state vector and knows nothing of elections. On top of that: [`play`] a scenario file,
-//! [`random`] runs with random faults, and [`measure`].
+//! [`random`] runs with random faults, with an [`attacker`] on the wire if asked, and [`measure`].
 //!
 //! There is no protocol logic here. What a node does is decided by the core alone.
 
+pub mod attacker;
 pub mod checker;
 pub mod clock;
 pub mod demo;
@@ -23,4 +24,5 @@ pub mod report;
 pub mod settings;
 pub mod shell;
 pub mod storage;
+pub mod transit;
 pub mod world;
