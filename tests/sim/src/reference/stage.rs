@@ -86,7 +86,7 @@ impl<'p> Stage<'p> {
             now: 0,
             order: 0,
             queue: BinaryHeap::new(),
-            network: Network::new(count, low..=high),
+            network: Network::new(count, low..=high, true),
             rng: fastrand::Rng::with_seed(plan.seed),
             // Nothing is excused: these algorithms have no other promise than Assertion 1.
             checker: Checker::new(count, true, 0),
@@ -196,9 +196,9 @@ impl<'p> Stage<'p> {
             })
             .sum();
         for _ in 0..if lost { 0 } else { 1 + u8::from(twice) } {
-            match self.network.carry(index(from), index(to), &mut self.rng) {
-                Fate::Arrives(delay, _) => {
-                    self.schedule(self.now + delay + late, Event::Arrive { from, to, message });
+            match self.network.carry(index(from), index(to), self.now, &mut self.rng) {
+                Fate::Arrives { first, .. } => {
+                    self.schedule(first + late, Event::Arrive { from, to, message });
                 }
                 Fate::Lost => {}
             }
