@@ -5,12 +5,15 @@ use embedded_storage_async::nor_flash::NorFlash;
 
 use super::{WORDS, log};
 use crate::cells::{Layout, Provisioning, Store, Verdict, Which};
+use crate::key::Keys;
 use crate::provision::{self, BadProvision, Provision};
 
 /// What a node needs to begin.
 #[derive(Debug)]
 pub struct Started {
     pub provision: Provision<WORDS>,
+    /// `None`: a board that was provisioned without keys.
+    pub keys: Option<Keys>,
     /// The epoch of this boot: durable, read back, used by no boot before.
     pub epoch: u32,
 }
@@ -49,5 +52,9 @@ pub async fn open<F: NorFlash, const PAGES: usize, const BUFFER: usize>(
         Err(error) => return Err(log::reason_name(error.reason)),
     };
     let lease = store.begin_epoch().await.map_err(|error| log::reason_name(error.reason))?;
-    Ok((store, Started { provision, epoch: lease.epoch().0 }))
+    let keys = store.keys().await.map_err(|error| log::reason_name(error.reason))?;
+    if provision.keyed && keys.is_none() {
+        return Err(intern!("keys-missing"));
+    }
+    Ok((store, Started { provision, keys, epoch: lease.epoch().0 }))
 }

@@ -123,7 +123,7 @@ async fn bring_up(spawner: Spawner, cause: ResetCause) -> Result<(), Str> {
     static NODE: StaticCell<Node<WORDS>> = StaticCell::new();
     let no_room = |_| intern!("no-task");
     spawner.spawn(store_task().map_err(no_room)?);
-    let Started { provision, epoch } = STARTED.wait().await?;
+    let Started { provision, epoch, .. } = STARTED.wait().await?;
     let config = provision.config;
     if config.timing.tp < TP_MIN {
         return Err(intern!("tp-below-board"));
@@ -201,14 +201,16 @@ async fn link_task() {
 #[embassy_executor::task]
 async fn store_task() {
     static STORE: StaticCell<Store> = StaticCell::new();
-    match start::open(Flash::new(TIMES), &LAYOUT).await {
+    // What was opened holds keys, and would be kept as long as this match lasts.
+    let store = match start::open(Flash::new(TIMES), &LAYOUT).await {
         Ok((store, started)) => {
             let store = STORE.init(store);
             STARTED.signal(Ok(started));
-            cells::task::run(store, REQUESTS.receiver(), ANSWERS.sender()).await
+            store
         }
-        Err(reason) => STARTED.signal(Err(reason)),
-    }
+        Err(reason) => return STARTED.signal(Err(reason)),
+    };
+    cells::task::run(store, REQUESTS.receiver(), ANSWERS.sender()).await
 }
 
 #[embassy_executor::task]

@@ -109,11 +109,15 @@ fn record(scenario: &Scenario, id: u8) -> Result<Vec<u8>, String> {
         config.add_member(member, preference(member)).map_err(|error| error.to_string())?;
     }
     let [_, network] = NETWORK.to_be_bytes();
-    let provision = Provision { config, address: [10, 66, network, id], port: PORT };
+    let provision = Provision {
+        config,
+        address: [10, 66, network, id],
+        port: PORT,
+        keyed: false,
+        accept_version_1: false,
+    };
     let mut room = [0; BYTES_MAX];
-    let len = provision
-        .encode(|id| preference(id.get()), &mut room)
-        .ok_or("a span of time does not fit into the record")?;
+    let len = provision.encode(&mut room).ok_or("a span of time does not fit into the record")?;
     Ok(room[..len].to_vec())
 }
 
