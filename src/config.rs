@@ -339,6 +339,12 @@ impl<const W: usize> Config<W> {
         &self.members
     }
 
+    /// The preference of a member; it comes before the id.
+    #[must_use]
+    pub fn preference(&self, id: NodeId) -> u8 {
+        self.preference[id]
+    }
+
     /// Priority is the pair (preference, id).
     #[must_use]
     pub fn outranks(&self, one: NodeId, other: NodeId) -> bool {

@@ -2,30 +2,36 @@
 //!
 //! One image serves all nodes; this record, kept as chunk 0 of the configuration cells, makes the
 //! difference. It is not behind the `shell` feature, because the host writes what the board reads.
+//! It holds no secret, so that tools can show it: the keys have a cell of their own
+//! ([`Store::keys`](crate::cells::Store::keys)).
 //!
 //! ```text
-//! format 1, little endian
-//!  0    1           2            3   4         6      8              12            60
-//!  +----+-----------+------------+---+---------+------+--------------+-------------+----------
-//!  | id | algorithm | durability | 0 | network | port | IPv4 address | 12 spans, us|
-//!  +----+-----------+------------+---+---------+------+--------------+-------------+----------
+//! format 2, little endian
+//!  0    1           2            3       4         6      8              12            60
+//!  +----+-----------+------------+-------+---------+------+--------------+-------------+----------
+//!  | id | algorithm | durability | flags | network | port | IPv4 address | 12 spans, us|
+//!  +----+-----------+------------+-------+---------+------+--------------+-------------+----------
 //!  60         61                 62        64           68        69
 //!  +----------+------------------+---------+------------+---------+--------------------------+
 //!  | patience | silent Checks    | tick us | drift ppm  | members | (id, preference) of each |
 //!  +----------+------------------+---------+------------+---------+--------------------------+
 //!  spans: Tm Tp Ts T check quiet beat stagger repeat accept reorganize answer-spacing
+//!  flags: 1 the board has keys, 2 datagrams of version 1 are accepted beside sealed ones
 //! ```
+//! Format 1 is the same with all flags 0: a board without keys.
 
 use crate::config::{Algorithm, Config, ConfigError, Durability, Timing};
 use crate::id::NodeId;
 use crate::time::Duration;
 
 /// The format of the record; the version of its cell.
-pub const FORMAT: u8 = 1;
+pub const FORMAT: u8 = 2;
 /// The most bytes of a record: a flock of 64.
 pub const BYTES_MAX: usize = HEAD_BYTES + 2 * 64;
 const HEAD_BYTES: usize = 69;
 const SPANS: usize = 12;
+const KEYED: u8 = 1;
+const ACCEPT_VERSION_1: u8 = 2;
 
 /// The configuration of a node and its place on the network.
 #[derive(Debug, Clone)]
@@ -35,6 +41,9 @@ pub struct Provision<const W: usize> {
     pub address: [u8; 4],
     /// The UDP port of the flock.
     pub port: u16,
+    /// Keys were provisioned: the node is mute without them, and never falls back to clear
+    /// datagrams.
+    pub keyed: bool,
 }
 
 /// Why a record cannot be used. The node stays mute.
@@ -42,7 +51,7 @@ pub struct Provision<const W: usize> {
 pub enum BadProvision {
     /// The record ends early or late.
     Length,
-    /// A number that names no algorithm or durability, or a span that does not fit.
+    /// A number that names no algorithm, durability or flag.
     Field,
     /// The configuration makes no sense.
     Config(ConfigError),
@@ -51,7 +60,7 @@ pub enum BadProvision {
 impl<const W: usize> Provision<W> {
     /// Writes the record; `None` if a span does not fit into 32 bits or `room` is too short.
     #[must_use]
-    pub fn encode(&self, preference: impl Fn(NodeId) -> u8, room: &mut [u8]) -> Option<usize> {
+    pub fn encode(&self, room: &mut [u8]) -> Option<usize> {
         let config = &self.config;
         let mut used = 0;
         let mut put = |bytes: &[u8]| -> Option<()> {
@@ -68,7 +77,9 @@ impl<const W: usize> Provision<W> {
             Durability::Group => 1,
             Durability::Strict => 2,
         };
-        put(&[config.id.get(), algorithm, durability, 0])?;
+        let keyed = if self.keyed { KEYED } else { 0 };
+        let accept = if config.accept_version_1 { ACCEPT_VERSION_1 } else { 0 };
+        put(&[config.id.get(), algorithm, durability, keyed | accept])?;
         put(&config.network.to_le_bytes())?;
         put(&self.port.to_le_bytes())?;
         put(&self.address)?;
@@ -81,12 +92,12 @@ impl<const W: usize> Provision<W> {
         put(&timing.drift_ppm.to_le_bytes())?;
         put(&[u8::try_from(config.members().len()).ok()?])?;
         for id in config.members().iter() {
-            put(&[id.get(), preference(id)])?;
+            put(&[id.get(), config.preference(id)])?;
         }
         Some(used)
     }
 
-    /// Reads a record. Leaves no byte unread; `Node::new` judges the spans.
+    /// Reads a record of this format or of format 1. Leaves no byte unread; `Node::new` judges the spans.
     pub fn decode(record: &[u8]) -> Result<Self, BadProvision> {
         let (head, members) =
             record.split_first_chunk::<HEAD_BYTES>().ok_or(BadProvision::Length)?;
@@ -105,6 +116,10 @@ impl<const W: usize> Provision<W> {
             2 => Durability::Strict,
             _ => return Err(BadProvision::Field),
         };
+        let flags = head[3];
+        if flags & !(KEYED | ACCEPT_VERSION_1) != 0 {
+            return Err(BadProvision::Field);
+        }
         let timing = Timing {
             tm: span(0),
             tp: span(1),
@@ -126,13 +141,19 @@ impl<const W: usize> Provision<W> {
         let id = NodeId::new(head[0]).ok_or(BadProvision::Config(ConfigError::IdZero))?;
         let mut config = Config::new(id, algorithm, durability, timing);
         config.network = u16_at(4);
+        config.accept_version_1 = flags & ACCEPT_VERSION_1 != 0;
         if members.len() != 2 * usize::from(head[68]) {
             return Err(BadProvision::Length);
         }
         for pair in members.as_chunks::<2>().0 {
             config.add_member(pair[0], pair[1]).map_err(BadProvision::Config)?;
         }
-        Ok(Self { config, address: [head[8], head[9], head[10], head[11]], port: u16_at(6) })
+        Ok(Self {
+            config,
+            address: [head[8], head[9], head[10], head[11]],
+            port: u16_at(6),
+            keyed: flags & KEYED != 0,
+        })
     }
 }
 
@@ -155,10 +176,14 @@ fn spans(timing: &Timing) -> [Duration; SPANS] {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    extern crate std;
 
-    #[test]
-    fn a_record_reads_back_and_no_shorter_one_does() {
+    use super::*;
+    use proptest::collection::btree_map;
+    use proptest::prelude::*;
+    use std::vec::Vec;
+
+    fn provision() -> Provision<1> {
         let ms = Duration::from_millis;
         let timing = Timing::derive(ms(20), ms(10), ms(5));
         let id = NodeId::new(2).unwrap();
@@ -167,18 +192,79 @@ mod tests {
         for id in 1..=3 {
             config.add_member(id, id * 2).unwrap();
         }
-        let provision = Provision { config, address: [10, 0, 0, 2], port: 4711 };
+        let address = [10, 0, 0, 2];
+        Provision { config, address, port: 4711, keyed: true }
+    }
+
+    fn bytes(provision: &Provision<1>) -> Vec<u8> {
         let mut room = [0; BYTES_MAX];
-        let len = provision.encode(|id| id.get() * 2, &mut room).unwrap();
-        let back = Provision::<1>::decode(&room[..len]).unwrap();
-        assert_eq!(back.config.timing, timing);
+        let len = provision.encode(&mut room).unwrap();
+        room[..len].to_vec()
+    }
+
+    #[test]
+    fn a_record_reads_back_and_no_shorter_one_does() {
+        let provision = provision();
+        let mut record = bytes(&provision);
+        let back = Provision::<1>::decode(&record).unwrap();
+        assert_eq!(back.config.timing, provision.config.timing);
         assert_eq!((back.config.network, back.port, back.address), (513, 4711, [10, 0, 0, 2]));
+        assert_eq!((back.keyed, back.config.accept_version_1), (true, false));
         assert_eq!(back.config.members(), provision.config.members());
-        assert!(back.config.outranks(NodeId::new(3).unwrap(), id));
-        for short in 0..len {
-            assert!(Provision::<1>::decode(&room[..short]).is_err(), "cut at {short}");
+        let id = |n| NodeId::new(n).unwrap();
+        assert!(back.config.outranks(id(3), id(2)));
+        for short in 0..record.len() {
+            assert!(Provision::<1>::decode(&record[..short]).is_err(), "cut at {short}");
         }
-        room[1] = 9;
-        assert_eq!(Provision::<1>::decode(&room[..len]).unwrap_err(), BadProvision::Field);
+        record[1] = 9;
+        assert_eq!(Provision::<1>::decode(&record).unwrap_err(), BadProvision::Field);
+    }
+
+    #[test]
+    fn a_record_of_format_1_is_a_board_without_keys_and_an_unknown_flag_is_refused() {
+        let mut record = bytes(&provision());
+        record[3] = 0;
+        let old = Provision::<1>::decode(&record).unwrap();
+        assert_eq!((old.keyed, old.config.accept_version_1), (false, false));
+        for flag in 2..8 {
+            record[3] = 1 << flag;
+            assert_eq!(Provision::<1>::decode(&record).unwrap_err(), BadProvision::Field);
+        }
+    }
+
+    prop_compose! {
+        fn any_record()(
+            own in any::<prop::sample::Index>(),
+            kinds in (1u8..3, 1u8..3, 0u8..4),
+            middle in any::<[u8; 32]>(),
+            last in any::<[u8; 32]>(),
+            members in btree_map(1u8..=64, any::<u8>(), 1..65),
+        ) -> Vec<u8> {
+            let ids: Vec<u8> = members.keys().copied().collect();
+            let mut record = std::vec![*own.get(&ids), kinds.0, kinds.1, kinds.2];
+            record.extend(middle);
+            record.extend(last);
+            record.push(members.len() as u8);
+            record.extend(members.iter().flat_map(|(id, preference)| [*id, *preference]));
+            record
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_read_is_written_again_byte_by_byte(record in any_record()) {
+            let read = Provision::<1>::decode(&record).unwrap();
+            prop_assert_eq!(bytes(&read), record);
+        }
+
+        #[test]
+        fn no_bytes_make_the_reader_fail(record in prop::collection::vec(any::<u8>(), 0..210)) {
+            if let Ok(read) = Provision::<1>::decode(&record) {
+                // Members may stand in any order; once written they are sorted.
+                let written = bytes(&read);
+                let again = Provision::<1>::decode(&written).unwrap();
+                prop_assert_eq!(bytes(&again), written);
+            }
+        }
     }
 }

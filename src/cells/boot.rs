@@ -119,6 +119,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             let _ = self.note(&Which::BOTH, erase, false).await;
         }
         self.load_elections().await;
+        self.load_change().await;
         report.provisioning = self.provisioning().await;
         report
     }
@@ -314,6 +315,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         region.adopt(sizes, &plan, here.cursor);
         if plan.rebuild {
             region.refused = None;
+            self.account_wipe(which, true);
         }
         Ok(cleared)
     }

@@ -6,10 +6,13 @@
 //! without the second erases that sector again, whatever it reads as.
 //!
 //! ```text
-//!  ┌────────┬────────┬──────┬───┐
-//!  │ region │ sector │ busy │ 0 │   region 0 or 1; sector 255: all of the region
-//!  └────────┴────────┴──────┴───┘
+//!  ┌────────┬────────┬──────┬───────┐
+//!  │ region │ sector │ busy │ wiped │   region 0 or 1; sector 255: all of the region
+//!  └────────┴────────┴──────┴───────┘
 //! ```
+//!
+//! `wiped` is the last change of the keys after which no sector with former ones was left; see
+//! `secret`.
 //!
 //! The note is a cell like any other, in both regions; only a region that is itself being copied
 //! anew, or is not yet in order during a boot, gets it later.
@@ -41,12 +44,12 @@ pub(super) enum Pending {
 }
 
 impl Pending {
-    fn encode(self, busy: bool) -> [u8; NOTE_VALUE_BYTES as usize] {
+    fn encode(self, busy: bool, wiped: u8) -> [u8; NOTE_VALUE_BYTES as usize] {
         let (which, sector) = match self {
             Pending::Sector(which, sector) => (which, sector),
             Pending::Region(which) => (which, WHOLE_REGION),
         };
-        [which.index() as u8, sector, u8::from(busy), 0]
+        [which.index() as u8, sector, u8::from(busy), wiped]
     }
 
     /// The erase that a note says is running.
@@ -69,10 +72,14 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         padded_bytes(NOTE_VALUE_BYTES as usize, word_bytes::<F>()) as u32
     }
 
-    /// The erase that was running when the power was cut.
+    /// The erase that was running when the power was cut. Also learns what was wiped.
     pub(super) async fn pending_erase(&mut self) -> Option<Pending> {
         match self.load(keys::ERASING).await {
-            Ok(Some(loaded)) => Pending::decode(loaded.value),
+            Ok(Some(loaded)) => {
+                let pending = Pending::decode(loaded.value);
+                self.wiped = loaded.value.last().copied().unwrap_or(0);
+                pending
+            }
             _ => None,
         }
     }
@@ -86,7 +93,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     ) -> Result<(), Error> {
         let generation = self.generation.checked_add(1).ok_or(Error::new(Reason::Exhausted))?;
         self.generation = generation;
-        let value = erase.encode(busy);
+        let value = erase.encode(busy, self.wiped);
         let length = Self::note_bytes();
         for which in regions {
             let region = self.region(*which);
@@ -117,6 +124,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         self.note(&Which::BOTH, erase, true).await?;
         let (region, flash, buffer) = self.parts(which);
         region.erase(flash, sector, buffer).await?;
+        self.account_wipe(which, false);
         self.counters.erases = self.counters.erases.saturating_add(1);
         let noted = self.note(&Which::BOTH, erase, false).await;
         if noted.is_err() {

@@ -54,6 +54,7 @@
 //! - Between two calls every region has at least one open sector after its head, and either two of
 //!   them or room in the head for what the oldest sector still holds: space can always be made.
 //! - While a sector is being erased, a note in both regions says so; see `erasing`.
+//! - When keys were replaced, no sector that held the old ones stays unerased; see `secret`.
 //! - A sector is erased only when every record that it holds has a good newer or equal copy
 //!   elsewhere.
 
@@ -70,6 +71,7 @@ mod rebuild;
 mod record;
 mod region;
 mod report;
+mod secret;
 mod store;
 pub mod task;
 mod typed;

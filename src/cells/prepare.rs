@@ -11,6 +11,7 @@ use super::error::{Error, Reason, Which};
 use super::part::Geometry;
 use super::record::{KEYS, padded_bytes};
 use super::region::Sizes;
+use super::secret::WIPE_HEAD;
 use super::store::Store;
 use super::typed::{ELECTION_PREFIX_BYTES, HISTORY_RECORDS, keys};
 
@@ -184,7 +185,9 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     #[must_use]
     pub fn needs_preparing(&self, which: Which) -> bool {
         let region = self.region(which);
-        region.suspect || (region.oldest().is_some() && region.open_pages() < self.spare_pages)
+        region.suspect
+            || region.wipe > 0
+            || (region.oldest().is_some() && region.open_pages() < self.spare_pages)
     }
 
     /// One step towards a region that has its spare sectors: at most one record moved, or one
@@ -221,11 +224,19 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         Ok(())
     }
 
-    /// Moves one record out of the oldest sector, or erases it when none is left there.
+    /// Moves one record out of the oldest sector, or erases it when none is left there. Where former
+    /// keys are to be wiped, the head is closed first.
     pub(super) async fn recycle_step(&mut self, which: Which) -> Result<Progress, Error> {
         let sizes = Sizes::of::<F>();
         let region = self.region(which);
+        if region.wipe == WIPE_HEAD && region.open_pages() >= 2 {
+            let (region, flash, _) = self.parts(which);
+            region.close_head(flash).await?;
+            region.wipe = region.closed();
+            return Ok(Progress::More);
+        }
         let Some(oldest) = region.oldest() else {
+            self.account_wipe(which, true);
             return Ok(Progress::Done);
         };
         let next = self.live_keys().find(|key| {

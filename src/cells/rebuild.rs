@@ -55,23 +55,6 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         Ok(())
     }
 
-    /// Erases every value that is no longer in force, one region after the other: after a key was
-    /// changed, its old bytes would otherwise stay readable in flash for a while. For idle time.
-    ///
-    /// Cancel safety: not cancel safe, like [`Store::save`].
-    pub async fn scrub(&mut self) -> Result<(), Error> {
-        for which in self.in_use() {
-            if self.region(*which).suspect {
-                self.restore(*which).await?;
-            }
-            let rebuilds = self.counters.rebuilds;
-            self.rebuild(*which).await?;
-            // This one was wanted: it says nothing about the health of the region.
-            self.counters.rebuilds = rebuilds;
-        }
-        Ok(())
-    }
-
     /// Erases a region and copies the other one.
     pub(super) async fn rebuild(&mut self, which: Which) -> Result<(), Error> {
         if !self.can_replace(which).await {
@@ -130,6 +113,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             self.index.set(which, key, 0);
         }
         self.elections = 0;
+        self.wiped = 0;
         self.load_active().await;
         self.apply(which, &mut nothing).await?;
         Ok(())

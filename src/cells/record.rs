@@ -14,7 +14,7 @@
 use crc::{CRC_32_ISO_HDLC, Crc, NoTable};
 
 /// How many keys a store can hold.
-pub const KEYS: usize = 29;
+pub const KEYS: usize = 30;
 
 /// Bytes of a record before its value.
 pub const RECORD_HEADER_BYTES: usize = 12;

@@ -36,6 +36,8 @@ pub(super) struct Region<const PAGES: usize> {
     cursor: u32,
     /// An operation did not end: survey the region before it is used again.
     pub suspect: bool,
+    /// How many of the oldest closed sectors still hold former keys; see `secret`.
+    pub wipe: u8,
     /// The sector that refused a program or did not read back, until the region is copied anew.
     pub refused: Option<u8>,
     cache: Option<MapCache<PAGES>>,
@@ -89,6 +91,7 @@ impl<const PAGES: usize> Region<PAGES> {
             closed: 0,
             cursor: 0,
             suspect: true,
+            wipe: 0,
             refused: None,
             cache: None,
         })
@@ -100,6 +103,10 @@ impl<const PAGES: usize> Region<PAGES> {
 
     pub fn head(&self) -> Option<u8> {
         self.head
+    }
+
+    pub fn closed(&self) -> u8 {
+        self.closed
     }
 
     pub fn open_pages(&self) -> u8 {
@@ -201,8 +208,33 @@ impl<const PAGES: usize> Region<PAGES> {
     ///
     /// Cancel safety: not cancel safe; the region must be surveyed again.
     pub async fn mark_head<F: NorFlash>(&mut self, flash: &mut F, page: u8) -> Result<(), Error> {
+        let address = self.page_start(Sizes::of::<F>(), page);
+        self.mark(flash, address).await
+    }
+
+    /// Closes the head before it is full, so that it can be recycled like any other sector, and
+    /// goes on in the next one: the same two markers that the map writes when a record does not
+    /// fit. The caller has made sure that two sectors are open.
+    ///
+    /// Cancel safety: not cancel safe; the region must be surveyed again.
+    pub async fn close_head<F: NorFlash>(&mut self, flash: &mut F) -> Result<(), Error> {
         let sizes = Sizes::of::<F>();
-        let address = self.page_start(sizes, page);
+        let Some(head) = self.head else {
+            return Ok(());
+        };
+        let next = (head + 1) % self.pages;
+        self.suspect = true;
+        self.mark(flash, self.page_start(sizes, head) + sizes.sector - sizes.word).await?;
+        self.mark_head(flash, next).await?;
+        self.head = Some(next);
+        self.closed += 1;
+        self.cursor = self.page_start(sizes, next) + sizes.word;
+        self.cache = None;
+        self.suspect = false;
+        Ok(())
+    }
+
+    async fn mark<F: NorFlash>(&mut self, flash: &mut F, address: u32) -> Result<(), Error> {
         let marker = Aligned([0_u8; WORD_BYTES_MAX]);
         let marker = marker.0.get(..word_bytes::<F>()).unwrap_or(&marker.0);
         flash

@@ -55,6 +55,12 @@ pub struct Store<F, const PAGES: usize = 8, const BUFFER: usize = 704> {
     pub(super) spare_pages: u8,
     pub(super) active: Active,
     pub(super) elections: u32,
+    /// The last change of the keys whose predecessors were wiped from flash.
+    pub(super) wiped: u8,
+    /// The last change of the keys.
+    pub(super) change: u8,
+    /// As the mark says it.
+    pub(super) incarnation: u32,
     pub(super) counters: Counters,
     pub(super) buffer: Aligned<BUFFER>,
     #[cfg(feature = "sabotage")]
@@ -120,6 +126,9 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             spare_pages: 2,
             active: Active::NONE,
             elections: 0,
+            wiped: 0,
+            change: 0,
+            incarnation: 0,
             counters: Counters::default(),
             buffer: Aligned([0; BUFFER]),
             #[cfg(feature = "sabotage")]

@@ -77,7 +77,8 @@ where
     F: NorFlash,
     M: RawMutex,
 {
-    let mut preparing: [bool; 2] = [false; 2];
+    // Former keys that a boot found are wiped at once.
+    let mut preparing: [bool; 2] = [!store.is_wiped(); 2];
     loop {
         let waiting = Which::BOTH.into_iter().zip(&mut preparing).find(|(_, wanted)| **wanted);
         let request = match waiting {

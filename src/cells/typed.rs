@@ -8,7 +8,8 @@
 //!  3        transaction    -       opaque: vote or decision of the commit protocol
 //!  4..12    election       core's  index u32 │ state bytes u16 │ 0 u16 │ state │ history entry
 //!  12..28   chunks         caller's, two banks of eight, see `configuration`
-//!  28       erasing        1       region u8 │ sector u8 │ busy u8 │ 0: see `erasing`
+//!  28       erasing        1       region u8 │ sector u8 │ busy u8 │ wiped u8: see `erasing`
+//!  29       secret         1       the keys of the flock, see `secret`
 //! ```
 //!
 //! One election is one record per copy. Record `index` goes to slot `index % 8`: the newest one is
@@ -41,6 +42,8 @@ pub mod keys {
     pub const CHUNKS: u8 = 12;
     /// The erase that is running, if any.
     pub const ERASING: u8 = 28;
+    /// The keys of the flock.
+    pub const SECRET: u8 = 29;
 }
 
 /// How many elections are remembered, the current one included.
@@ -56,7 +59,7 @@ const SMALL_CELL_BYTES_MAX: usize = 64;
 const _: () = {
     assert!(keys::ELECTIONS as u32 + HISTORY_RECORDS == keys::CHUNKS as u32);
     assert!(keys::CHUNKS + 2 * super::CHUNKS_MAX == keys::ERASING);
-    assert!(keys::ERASING as usize + 1 == record::KEYS);
+    assert!(keys::SECRET as usize + 1 == record::KEYS);
 };
 
 /// A small value with a layout of its own.
@@ -86,6 +89,35 @@ impl Cell for BootEpoch {
 
     fn decode(_format: u8, bytes: &[u8]) -> Option<Self> {
         Some(Self(u32::from_le_bytes(bytes.try_into().ok()?)))
+    }
+}
+
+/// Each incarnation of an id has a block of epochs of its own, so that a board that is replaced or
+/// provisioned again starts above every epoch that its predecessor can have used.
+const INCARNATION_SHIFT: u32 = 22;
+
+impl BootEpoch {
+    /// How often one incarnation can boot.
+    pub const BOOTS_MAX: u32 = (1 << INCARNATION_SHIFT) / 2 - 1;
+    /// The last incarnation that has a block.
+    pub const INCARNATION_MAX: u32 = u32::MAX >> INCARNATION_SHIFT;
+
+    /// The epoch under which an incarnation is provisioned; its first boot takes the next one.
+    /// `None`: there are no blocks left.
+    #[must_use]
+    pub const fn first_of(incarnation: u32) -> Option<Self> {
+        if incarnation > Self::INCARNATION_MAX {
+            return None;
+        }
+        Some(Self(incarnation << INCARNATION_SHIFT))
+    }
+
+    /// Refuses an epoch that belongs to a later incarnation.
+    fn within(self, incarnation: u32) -> Result<Self, Error> {
+        if self.0 >> INCARNATION_SHIFT > incarnation {
+            return Err(Error::new(Reason::Exhausted));
+        }
+        Ok(self)
     }
 }
 
@@ -239,7 +271,8 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
 
     /// Commits the epoch of this boot, reads it back, and leases its group numbers.
     ///
-    /// Nothing may leave the node before this returned `Ok`. Any error means: stay mute.
+    /// Nothing may leave the node before this returned `Ok`. Any error means: stay mute. The epochs
+    /// of an incarnation can be used up ([`BootEpoch::BOOTS_MAX`]).
     ///
     /// Cancel safety: not cancel safe, like [`Store::save`].
     pub async fn begin_epoch(&mut self) -> Result<GroupCounter, Error> {
@@ -256,7 +289,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             .ok_or(Error::new(Reason::Unreadable { key: keys::EPOCH }))?
             .checked_add(2)
             .ok_or(Error::new(Reason::Exhausted))?;
-        let epoch = BootEpoch(epoch);
+        let epoch = BootEpoch(epoch).within(self.incarnation)?;
         self.save_cell(&epoch, Path::Idle, true).await?;
         Ok(GroupCounter::leased_by(epoch))
     }
@@ -275,6 +308,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         let own = self.largest_epoch().await?;
         let epoch =
             own.map_or(first_epoch, |own| first_epoch.max(BootEpoch(own.saturating_add(2))));
+        let epoch = epoch.within(incarnation)?;
         self.save_cell(&epoch, Path::Idle, true).await?;
         self.save_cell(&Mark { incarnation }, Path::Idle, true).await
     }
@@ -284,7 +318,10 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     /// Cancel safety: reads only.
     pub async fn provisioning(&mut self) -> Provisioning {
         match self.load(keys::MARK).await {
-            Ok(Some(_)) => {}
+            Ok(Some(loaded)) => {
+                let incarnation = loaded.value.first_chunk().copied().unwrap_or_default();
+                self.incarnation = u32::from_le_bytes(incarnation);
+            }
             Ok(None) => return Provisioning::Partial,
             Err(_) => return Provisioning::Unreadable { key: keys::MARK },
         }

@@ -5,7 +5,7 @@ use embedded_storage_async::nor_flash::NorFlash;
 
 use super::{WORDS, log};
 use crate::cells::{Layout, Provisioning, Store, Verdict, Which};
-use crate::key::{KEY_BYTES, Keys, LinkKey};
+use crate::key::Keys;
 use crate::provision::{self, BadProvision, Provision};
 
 /// What a node needs to begin.
@@ -56,8 +56,8 @@ pub async fn open<F: NorFlash, const PAGES: usize, const BUFFER: usize>(
     if network.is_some_and(|network| network != provision.config.network) {
         return Err(intern!("other-network"));
     }
-    // Every board has this key until provisioning gives each flock its own: it protects nobody.
-    let keys = Keys::one(1, LinkKey::new([0x5a; KEY_BYTES]));
+    let keys = store.keys().await.map_err(|error| log::reason_name(error.reason))?;
+    let keys = keys.ok_or(intern!("keys-missing"))?;
     let lease = store.begin_epoch().await.map_err(|error| log::reason_name(error.reason))?;
     Ok((store, Started { provision, keys, epoch: lease.epoch().0 }))
 }

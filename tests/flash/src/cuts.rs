@@ -3,7 +3,7 @@
 use bellwether::cells::{Path, Provisioning, Verdict, Which};
 
 use crate::nor::{Nor, Record, Tear};
-use crate::scenario::{Bench, Halt, Model, Step, finish};
+use crate::scenario::{Bench, Halt, Model, Step, finish, holds_key};
 
 /// How thoroughly to cut.
 #[derive(Debug, Clone, Copy)]
@@ -309,6 +309,15 @@ fn try_check<const WORD: usize, const SECTOR: usize>(
         return Err(format!("epoch {lease} again, {used} was used"));
     }
     let seen = Model::observe(&mut store).map_err(|error| format!("unreadable: {error}"))?;
+    // Of all keys before the one in force nothing is left when the store has had time for it.
+    if !store.is_wiped() {
+        finish(store.prepare()).map_err(|error| format!("not wiped: {error}"))?;
+    }
+    if let Some(former) =
+        (1..seen.key.unwrap_or(0)).find(|id| holds_key(store.flash_mut().bytes(), *id))
+    {
+        return Err(format!("key {former} is left in flash, {:?} is in force", seen.key));
+    }
     let is_old = !allowed.acknowledged && allowed.before.is_seen_in(&seen);
     if !is_old && !allowed.after.is_seen_in(&seen) {
         return Err(format!(

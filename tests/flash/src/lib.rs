@@ -21,6 +21,7 @@ pub mod life;
 pub mod nor;
 pub mod parts;
 pub mod provision;
+pub mod read;
 pub mod ready;
 pub mod scenario;
 pub mod show;

@@ -102,7 +102,8 @@ fn command(arguments: &[String]) -> Result<bool, String> {
             let file: Option<String> = options.optional("--configuration")?;
             let read = |path| std::fs::read(&path).map_err(|error| format!("{path}: {error}"));
             let values = Values {
-                configuration: file.map(read).transpose()?,
+                configuration: file.map(read).transpose()?.map(|bytes| (bytes, 1)),
+                keys: None,
                 incarnation: incarnation.ok_or("--incarnation N is missing")?,
                 first_epoch: options.number("--first-epoch", 0)?,
             };

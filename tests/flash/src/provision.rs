@@ -1,6 +1,7 @@
 //! Gives a flash image its values again, or its first ones.
 
 use bellwether::cells::{BootEpoch, CHUNK_BYTES_MAX, CHUNKS_MAX, Store};
+use bellwether::key::Keys;
 
 use crate::nor::Nor;
 use crate::scenario::finish;
@@ -9,8 +10,11 @@ use crate::show::Image;
 /// What the cells shall hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Values {
-    /// The configuration; `None` keeps the one that can still be read.
-    pub configuration: Option<Vec<u8>>,
+    /// The configuration and the format of its record; `None` keeps what can still be read, keys
+    /// included.
+    pub configuration: Option<(Vec<u8>, u8)>,
+    /// The keys of a configuration that is given.
+    pub keys: Option<Keys>,
     /// Above every incarnation that this id has had.
     pub incarnation: u32,
     /// Above every epoch that this id can have used, as far as the caller knows.
@@ -44,9 +48,13 @@ fn provision_as<const WORD: usize, const SECTOR: usize>(
     let old_epoch = finish(store.load_cell::<BootEpoch>()).ok().flatten();
     let above_old = old_epoch.map_or(0, |BootEpoch(epoch)| epoch.saturating_add(2));
     let epoch = BootEpoch(values.first_epoch.max(above_old));
-    let (configuration, origin) = match &values.configuration {
-        Some(bytes) => (bytes.clone(), "given"),
-        None => (salvage(&mut store)?, "kept"),
+    let (configuration, format, keys, origin) = match &values.configuration {
+        Some((bytes, format)) => (bytes.clone(), *format, values.keys.clone(), "given"),
+        None => {
+            let (bytes, format) = salvage(&mut store)?;
+            let keys = finish(store.keys()).map_err(|halt| format!("the keys: {halt}"))?;
+            (bytes, format, keys, "kept")
+        }
     };
     let chunks = configuration.chunks(CHUNK_BYTES_MAX);
     if configuration.is_empty() || chunks.len() > usize::from(CHUNKS_MAX) {
@@ -58,10 +66,13 @@ fn provision_as<const WORD: usize, const SECTOR: usize>(
         store.format().await?;
         let mut count = 0;
         for chunk in chunks {
-            store.stage_chunk(count, 1, chunk).await?;
+            store.stage_chunk(count, format, chunk).await?;
             count += 1;
         }
         store.commit_configuration(count).await?;
+        if let Some(keys) = &keys {
+            store.replace_keys(keys).await?;
+        }
         store.complete_provisioning(values.incarnation, epoch).await
     });
     written.map_err(|halt| halt.to_string())?;
@@ -77,25 +88,30 @@ fn provision_as<const WORD: usize, const SECTOR: usize>(
 /// The configuration that can still be read.
 fn salvage<const WORD: usize, const SECTOR: usize>(
     store: &mut Cells<'_, WORD, SECTOR>,
-) -> Result<Vec<u8>, String> {
+) -> Result<(Vec<u8>, u8), String> {
     let head = store.configuration().ok_or(
         "no configuration can be read from this image; give one with --configuration FILE",
     )?;
-    let mut bytes = Vec::new();
+    let (mut bytes, mut format) = (Vec::new(), 0);
     for chunk in 0..head.chunks {
         match finish(store.configuration_chunk(chunk)) {
-            Ok(Some(loaded)) => bytes.extend_from_slice(loaded.value),
+            Ok(Some(loaded)) => {
+                bytes.extend_from_slice(loaded.value);
+                format = loaded.format;
+            }
             _ => return Err(format!("chunk {chunk} of the configuration cannot be read")),
         }
     }
-    Ok(bytes)
+    Ok((bytes, format))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::read::read;
     use crate::show::show;
     use bellwether::cells::Layout;
+    use bellwether::key::LinkKey;
 
     fn blank() -> Image {
         Image {
@@ -107,8 +123,9 @@ mod tests {
     }
 
     fn values(configuration: Option<&[u8]>, first_epoch: u32) -> Values {
-        let configuration = configuration.map(<[u8]>::to_vec);
-        Values { configuration, incarnation: 1, first_epoch }
+        let configuration = configuration.map(|bytes| (bytes.to_vec(), 1));
+        let keys = Some(Keys::one(3, LinkKey::new([7; 32])));
+        Values { configuration, keys, incarnation: 1, first_epoch }
     }
 
     #[test]
@@ -127,5 +144,7 @@ mod tests {
         provision(&mut image, &values(Some(b"five nodes"), 40)).expect("it is provisioned");
         let said = provision(&mut image, &values(None, 3)).expect("it is provisioned again");
         assert!(said.contains("10 bytes kept") && said.contains("above 42"), "{said}");
+        let found = read(&image).expect("it can be read");
+        assert_eq!(found.keys.map(|keys| keys.send.id), Some(3));
     }
 }

@@ -4,6 +4,8 @@ use bellwether::cells::{
     BootEpoch, Cell, Error, HISTORY_RECORDS, Layout, Path, Provisioning, Report, Store, keys,
 };
 
+use bellwether::key::{KEY_BYTES, Keys, LinkKey};
+
 use crate::nor::{Nor, WordRule};
 use crate::ready::until_cut;
 
@@ -69,6 +71,8 @@ pub enum Step {
     Prepare,
     /// A committed command changes the configuration.
     Reconfigure(Vec<Vec<u8>>),
+    /// The flock moves to another key; its number says which.
+    ReplaceKeys(u8),
     /// An older firmware writes its cell.
     WriteOldNote(u32),
     /// This firmware migrates it.
@@ -86,8 +90,25 @@ pub struct Model {
     pub elections: Vec<(u32, Vec<u8>)>,
     /// The chunks in force.
     pub configuration: Option<Vec<Vec<u8>>>,
+    /// The number of the key in force.
+    pub key: Option<u8>,
     /// The cell that is migrated.
     pub note: Option<u32>,
+}
+
+/// The bytes of a key, which occur nowhere else.
+#[must_use]
+pub fn key_bytes(id: u8) -> [u8; KEY_BYTES] {
+    let mut random = fastrand::Rng::with_seed(0x5EC2E7 ^ u64::from(id));
+    core::array::from_fn(|_| random.u8(..))
+}
+
+/// Whether eight bytes of a key in a row are left in a flash.
+#[must_use]
+pub fn holds_key(flash: &[u8], id: u8) -> bool {
+    let key = key_bytes(id);
+    let (parts, _) = key.as_chunks::<8>();
+    flash.windows(8).any(|here| parts.iter().any(|part| here == part))
 }
 
 /// A cell in its first format: the number.
@@ -189,6 +210,10 @@ impl<const WORD: usize, const SECTOR: usize> Bench<WORD, SECTOR> {
                 }
                 Step::Prepare => store.prepare().await?,
                 Step::Reconfigure(chunks) => stage(store, chunks).await?,
+                Step::ReplaceKeys(id) => {
+                    let keys = Keys::one(*id, LinkKey::new(key_bytes(*id)));
+                    store.replace_keys(&keys).await?;
+                }
                 Step::WriteOldNote(number) => {
                     store.save_cell(&OldNote(*number), Path::Idle, true).await?;
                 }
@@ -230,6 +255,7 @@ impl Model {
             }
             Step::Prepare | Step::Migrate => {}
             Step::Reconfigure(chunks) => next.configuration = Some(chunks.clone()),
+            Step::ReplaceKeys(id) => next.key = Some(*id),
             Step::WriteOldNote(number) => next.note = Some(*number),
         }
         next
@@ -259,6 +285,11 @@ impl Model {
                 }
                 seen.configuration = Some(chunks);
             }
+            seen.key = store
+                .keys()
+                .await?
+                .filter(|keys| *keys.send.key.bytes() == key_bytes(keys.send.id))
+                .map(|keys| keys.send.id);
             seen.note = store.load_cell::<Note>().await?.map(|note| note.0);
             Ok(seen)
         })
@@ -278,8 +309,8 @@ impl Model {
     }
 }
 
-/// Provisioning, `elections` elections with idle time between them, reboots, a change of the
-/// configuration and a format migration.
+/// Provisioning, `elections` elections with idle time between them, reboots, changes of the
+/// configuration and of the key, and a format migration.
 #[must_use]
 pub fn life(elections: usize, seed: u64, largest: usize) -> Vec<Step> {
     let mut random = fastrand::Rng::with_seed(seed);
@@ -287,6 +318,7 @@ pub fn life(elections: usize, seed: u64, largest: usize) -> Vec<Step> {
     let chunks = |bytes: &mut dyn FnMut(usize) -> Vec<u8>| vec![bytes(90), bytes(200)];
     let mut steps = vec![
         Step::Provision { chunks: chunks(&mut bytes), first_epoch: 1000 },
+        Step::ReplaceKeys(1),
         Step::Boot,
         Step::WriteOldNote(77),
     ];
@@ -299,6 +331,7 @@ pub fn life(elections: usize, seed: u64, largest: usize) -> Vec<Step> {
         steps.push(Step::Election(bytes(length)));
         steps.push(Step::Prepare);
         match number % 25 {
+            5 => steps.extend([Step::ReplaceKeys(2 + (number / 25) as u8), Step::Prepare]),
             8 => steps.push(Step::Reconfigure(chunks(&mut bytes))),
             12 => steps.push(Step::Migrate),
             18 => steps.push(Step::Boot),

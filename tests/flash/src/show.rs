@@ -50,6 +50,7 @@ fn show_as<const WORD: usize, const SECTOR: usize>(image: &Image) -> Result<Stri
             keys::CONFIGURATION => "configuration",
             keys::TRANSACTION => "transaction",
             keys::ERASING => "erasing",
+            keys::SECRET => "secret",
             key if key < keys::CHUNKS => "election",
             _ => "chunk",
         };

@@ -6,7 +6,7 @@ use bellwether::cells::{
     Which, keys,
 };
 use bellwether_flash::nor::{Record, Tear, Worn};
-use bellwether_flash::scenario::{Bench, Cells, Halt, Note, OldNote, Step, finish};
+use bellwether_flash::scenario::{Bench, Cells, Halt, Note, OldNote, Step, finish, holds_key};
 use bellwether_flash::{Nor, until_cut};
 
 type Flash = Nor<4, 4096>;
@@ -354,21 +354,80 @@ fn a_configuration_whose_worst_election_needs_an_erase_is_refused() {
 }
 
 #[test]
-fn a_changed_key_is_nowhere_left_after_scrubbing() {
-    let secret = *b"an old network key, 32 bytes lon";
+fn a_changed_key_is_nowhere_left_after_idle_time() {
     let mut flash = provisioned();
     let (mut store, _) = bench().open(&mut flash).unwrap();
-    bench().run(&mut store, &Step::Boot).unwrap();
-    bench().run(&mut store, &Step::Reconfigure(vec![secret.to_vec()])).unwrap();
-    bench().run(&mut store, &Step::Reconfigure(vec![vec![9; 32]])).unwrap();
-    let holds = |flash: &Flash| flash.bytes().windows(32).any(|here| here == secret);
-    assert!(holds(store.flash_mut()));
-    finish(store.scrub()).unwrap();
-    assert!(!holds(store.flash_mut()));
+    assert_eq!(finish(store.keys()), Ok(None));
+    bench().run(&mut store, &Step::ReplaceKeys(1)).unwrap();
+    assert!(store.is_wiped(), "there was nothing before");
+    for number in 0..30 {
+        save(&mut store, number, 90, Path::Idle).unwrap();
+    }
+    for id in 2..5 {
+        bench().run(&mut store, &Step::ReplaceKeys(id)).unwrap();
+        assert!(!store.is_wiped() && store.needs_preparing(Which::A));
+        assert!(holds_key(store.flash_mut().bytes(), id - 1));
+        // One region at a time, and saves go on in between.
+        for which in Which::BOTH {
+            let mut steps = 0;
+            loop {
+                store.flash_mut().record(Record::Log);
+                if finish(store.prepare_step(which)).unwrap() == Progress::Done {
+                    break;
+                }
+                let erases = store.flash_mut().operations.iter().filter(|one| one.erase).count();
+                assert!(erases <= 1, "a save would wait for {erases} erases");
+                steps += 1;
+                assert!(steps < 200);
+                if steps % 5 == 0 {
+                    save(&mut store, steps as u8, 90, Path::Answer).unwrap();
+                }
+            }
+        }
+        assert!(store.is_wiped());
+        assert!((1..id).all(|old| !holds_key(store.flash_mut().bytes(), old)));
+        assert_eq!(finish(store.keys()).unwrap().unwrap().send.id, id);
+        // And so it stays: the next boot has nothing to wipe.
+        let before: u32 = store.flash_mut().erases.iter().sum();
+        let report = bench().open(&mut flash).unwrap().1;
+        assert_eq!(report.provisioning, Provisioning::Complete);
+        assert_eq!(flash.erases.iter().sum::<u32>(), before);
+        store = bench().open(&mut flash).unwrap().0;
+    }
+}
+
+#[test]
+fn a_wipe_that_a_board_had_no_time_for_is_done_after_the_next_boot() {
+    let mut flash = provisioned();
+    let (mut store, _) = bench().open(&mut flash).unwrap();
+    bench().run(&mut store, &Step::ReplaceKeys(1)).unwrap();
+    bench().run(&mut store, &Step::ReplaceKeys(2)).unwrap();
+    bench().run(&mut store, &Step::ReplaceKeys(3)).unwrap();
+    assert!(holds_key(flash.bytes(), 1) && holds_key(flash.bytes(), 2));
     let (mut store, report) = bench().open(&mut flash).unwrap();
     assert_eq!(report.provisioning, Provisioning::Complete);
-    let chunk = finish(store.configuration_chunk(0)).unwrap().unwrap();
-    assert_eq!(chunk.value, [9; 32]);
+    assert!(!store.is_wiped());
+    finish(store.prepare()).unwrap();
+    assert!(store.is_wiped());
+    assert_eq!(finish(store.keys()).unwrap().unwrap().send.id, 3);
+    assert!(!holds_key(flash.bytes(), 1) && !holds_key(flash.bytes(), 2));
+}
+
+#[test]
+fn d2_each_incarnation_has_its_own_epochs_and_their_end_is_an_end() {
+    let first = |incarnation| BootEpoch::first_of(incarnation).unwrap();
+    assert_eq!(first(3).0 - first(2).0, 2 * (BootEpoch::BOOTS_MAX + 1));
+    assert_eq!(BootEpoch::first_of(BootEpoch::INCARNATION_MAX + 1), None);
+    let mut flash = provisioned();
+    let (mut store, _) = bench().open(&mut flash).unwrap();
+    // Provisioned just before the end of its block.
+    finish(store.complete_provisioning(2, BootEpoch(first(3).0 - 4))).unwrap();
+    assert_eq!(finish(store.begin_epoch()).unwrap().epoch(), BootEpoch(first(3).0 - 2));
+    let exhausted = |result: Result<(), Halt>| matches!(result, Err(Halt::Failed(error)) if error.reason == Reason::Exhausted);
+    assert!(exhausted(finish(store.begin_epoch()).map(drop)));
+    assert!(exhausted(finish(store.complete_provisioning(2, first(3)))));
+    finish(store.complete_provisioning(3, first(3))).unwrap();
+    assert_eq!(finish(store.begin_epoch()).unwrap().epoch(), BootEpoch(first(3).0 + 2));
 }
 
 #[test]

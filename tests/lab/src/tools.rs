@@ -29,32 +29,7 @@ fn output(program: &str, arguments: &[&str]) -> Option<String> {
 
 /// Installs QEMU where it is missing and that is possible.
 pub fn ensure_qemu() -> Result<(), String> {
-    if runs(QEMU, &["--version"]) {
-        return Ok(());
-    }
-    let by_hand = format!("{QEMU} is missing: run `sudo apt-get install {QEMU}`");
-    let is_root = output("id", &["-u"]).is_some_and(|id| id.trim() == "0");
-    let sudo = !is_root && runs("sudo", &["-n", "true"]);
-    if !(is_root || sudo) || !runs("apt-get", &["--version"]) {
-        return Err(by_hand);
-    }
-    eprintln!("installing {QEMU} …");
-    let apt = |arguments: &[&str]| {
-        let (program, first): (&str, &[&str]) =
-            if sudo { ("sudo", &["-n", "apt-get"]) } else { ("apt-get", &[]) };
-        Command::new(program)
-            .args(first)
-            .args(arguments)
-            .env("DEBIAN_FRONTEND", "noninteractive")
-            .stdout(Stdio::null())
-            .status()
-            .is_ok_and(|status| status.success())
-    };
-    let install = ["install", "-y", "--no-install-recommends", QEMU];
-    if apt(&install) || (apt(&["update"]) && apt(&install)) {
-        return Ok(());
-    }
-    Err(by_hand)
+    bellwether_flock::install::ensure(QEMU)
 }
 
 /// Installs the Rust target where it is missing.

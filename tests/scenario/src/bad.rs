@@ -1,10 +1,10 @@
-//! Why a scenario was refused.
+//! Why a file was refused.
 
 use std::fmt;
 
-/// A scenario file that cannot be played. Nothing was started.
+/// A file that cannot be used. Nothing was started or changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadScenario {
+pub struct BadFile {
     pub file: String,
     /// Counted from 1. A key that is missing is reported at the table that lacks it.
     pub line: usize,
@@ -12,11 +12,11 @@ pub struct BadScenario {
     pub allowed: String,
 }
 
-impl fmt::Display for BadScenario {
+impl fmt::Display for BadFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { file, line, wrong, allowed } = self;
         write!(f, "{file}:{line}: {wrong}; {allowed}")
     }
 }
 
-impl std::error::Error for BadScenario {}
+impl std::error::Error for BadFile {}

@@ -1,5 +1,6 @@
 //! What the simulator and the lab have in common: the scenario that is played, the trace that is
-//! written, and the judgement of what was expected against what was seen.
+//! written, and the judgement of what was expected against what was seen. Flock files are read with
+//! the same [`toml_table`], so that all errors in files look alike.
 //!
 //! The crate knows no protocol and no network. It depends on neither the core nor the programs
 //! that use it, so that simulator and lab cannot come to read the same file differently.
@@ -28,7 +29,7 @@ mod parse_expect;
 mod power;
 mod scenario;
 mod time;
-mod toml_table;
+pub mod toml_table;
 mod trace;
 mod watch;
 
@@ -45,7 +46,7 @@ mod trace_tests;
 #[cfg(test)]
 mod watch_tests;
 
-pub use bad::BadScenario;
+pub use bad::BadFile;
 pub use judge::{NodeView, Observation, ResetCounts, Unmet, judge};
 pub use judge_trace::judge_trace;
 pub use parse::Overrides;

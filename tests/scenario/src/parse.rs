@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU8;
 
-use toml::de::DeTable;
-
-use crate::bad::BadScenario;
+use crate::bad::BadFile;
 use crate::parse_at::parse_actions;
 use crate::parse_expect::parse_expectations;
 use crate::scenario::{Algorithm, DEFAULT_SEED, Durability, NodeId, Scenario};
@@ -42,7 +40,7 @@ const KEYS: [&str; 16] = [
 
 impl Scenario {
     /// Reads a scenario; `file_name` only serves the message of an error.
-    pub fn parse(file_name: &str, text: &str) -> Result<Scenario, BadScenario> {
+    pub fn parse(file_name: &str, text: &str) -> Result<Scenario, BadFile> {
         Scenario::parse_with(file_name, text, Overrides::default())
     }
 
@@ -51,19 +49,14 @@ impl Scenario {
         file_name: &str,
         text: &str,
         overrides: Overrides,
-    ) -> Result<Scenario, BadScenario> {
+    ) -> Result<Scenario, BadFile> {
         let source = Source { file: file_name, text };
-        let document = DeTable::parse(text).map_err(|error| {
-            let offset = error.span().map_or(0, |span| span.start);
-            let message = error.message().replace('\n', ", ");
-            let allowed = "allowed: TOML, each key once";
-            source.bad(source.line(offset), message, allowed)
-        })?;
+        let document = source.parse()?;
         parse_document(Table::document(source, &document), overrides)
     }
 }
 
-fn parse_document(document: Table<'_>, overrides: Overrides) -> Result<Scenario, BadScenario> {
+fn parse_document(document: Table<'_>, overrides: Overrides) -> Result<Scenario, BadFile> {
     document.allow_only(&KEYS)?;
 
     let name = document.need("name", "a text that says what the scenario shows")?;
@@ -128,7 +121,7 @@ struct Times {
     quiet_us: Option<u64>,
 }
 
-fn parse_times(document: Table<'_>) -> Result<Times, BadScenario> {
+fn parse_times(document: Table<'_>) -> Result<Times, BadFile> {
     let optional_us = |key| document.get(key).map(|field| field.time_us_above_zero()).transpose();
     let tm_us =
         document.need("tm_ms", "the bound Tm of message propagation")?.time_us_above_zero()?;
@@ -162,7 +155,7 @@ fn parse_times(document: Table<'_>) -> Result<Times, BadScenario> {
     }
 }
 
-fn parse_preference(field: Field<'_>, nodes: NodeId) -> Result<BTreeMap<NodeId, u8>, BadScenario> {
+fn parse_preference(field: Field<'_>, nodes: NodeId) -> Result<BTreeMap<NodeId, u8>, BadFile> {
     let table = field.table("a table of id = preference")?;
     let mut preference = BTreeMap::new();
     for (key, line) in table.keys() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::bad::BadScenario;
+use crate::bad::BadFile;
 use crate::power::PowerStates;
 use crate::scenario::{Action, LinkQuality, NodeId, TimedAction};
 use crate::time::Ms;
@@ -74,7 +74,7 @@ pub(crate) fn parse_actions(
     nodes: NodeId,
     duration_us: u64,
     boot: &[NodeId],
-) -> Result<Vec<TimedAction>, BadScenario> {
+) -> Result<Vec<TimedAction>, BadFile> {
     let allowed = "[[at]] tables";
     let entries = match document.get("at") {
         Some(field) => field.list(allowed)?,
@@ -98,7 +98,7 @@ fn parse_action(
     earliest_us: u64,
     duration_us: u64,
     power: &mut PowerStates,
-) -> Result<TimedAction, BadScenario> {
+) -> Result<TimedAction, BadFile> {
     entry.allow_only(&ALL_KEYS)?;
     let at = entry.need("ms", "the time of the action")?;
     let at_us = at.time_us()?;
@@ -138,7 +138,7 @@ fn parse_action(
 }
 
 /// No sets at all is legal: a node in no set is alone, so everybody is.
-fn parse_partition(entry: Table<'_>, nodes: NodeId) -> Result<Action, BadScenario> {
+fn parse_partition(entry: Table<'_>, nodes: NodeId) -> Result<Action, BadFile> {
     let field = entry.need("sets", "the sets inside which frames pass")?;
     let mut seen = BTreeSet::new();
     let sets: Result<Vec<_>, _> = field
@@ -149,7 +149,7 @@ fn parse_partition(entry: Table<'_>, nodes: NodeId) -> Result<Action, BadScenari
     Ok(Action::Partition { sets: sets? })
 }
 
-fn parse_link(entry: Table<'_>, nodes: NodeId) -> Result<Action, BadScenario> {
+fn parse_link(entry: Table<'_>, nodes: NodeId) -> Result<Action, BadFile> {
     let from = entry.need("from", "the ids that send")?.ids(nodes)?;
     let to = entry.need("to", "the ids that receive")?.ids(nodes)?;
     if from.len() == 1 && from == to {

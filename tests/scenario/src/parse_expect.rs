@@ -1,6 +1,6 @@
 //! The `[[expect]]` entries: what must be true, and when.
 
-use crate::bad::BadScenario;
+use crate::bad::BadFile;
 use crate::scenario::{Bounds, Expectation, ExpectedElections, ExpectedResets, NodeId, ResetCause};
 use crate::time::Ms;
 use crate::toml_table::{Field, Table};
@@ -14,7 +14,7 @@ pub(crate) fn parse_expectations(
     document: Table<'_>,
     nodes: NodeId,
     duration_us: u64,
-) -> Result<Vec<Expectation>, BadScenario> {
+) -> Result<Vec<Expectation>, BadFile> {
     let allowed = "[[expect]] tables";
     let entries = match document.get("expect") {
         Some(field) => field.list(allowed)?,
@@ -30,7 +30,7 @@ fn parse_expectation(
     entry: Table<'_>,
     nodes: NodeId,
     duration_us: u64,
-) -> Result<Expectation, BadScenario> {
+) -> Result<Expectation, BadFile> {
     entry.allow_only(&KEYS)?;
     let at_us = match entry.get("ms") {
         Some(field) => Some(time_until(field, duration_us, "`duration_ms`")?),
@@ -71,7 +71,7 @@ fn parse_expectation(
         .bad("nothing is expected", "required: `settled`, `coordinator`, `resets` or `elections`"))
 }
 
-fn time_until(field: Field<'_>, until_us: u64, name: &str) -> Result<u64, BadScenario> {
+fn time_until(field: Field<'_>, until_us: u64, name: &str) -> Result<u64, BadFile> {
     let us = field.time_us()?;
     if us > until_us {
         return Err(field.bad(
@@ -82,7 +82,7 @@ fn time_until(field: Field<'_>, until_us: u64, name: &str) -> Result<u64, BadSce
     Ok(us)
 }
 
-fn parse_resets(field: Field<'_>) -> Result<ExpectedResets, BadScenario> {
+fn parse_resets(field: Field<'_>) -> Result<ExpectedResets, BadFile> {
     let table = field.table("{ cause = …, at_least = …, at_most = … }")?;
     table.allow_only(&["cause", "at_least", "at_most"])?;
     let causes = ResetCause::ALL.map(|known| (known.name(), known));
@@ -93,7 +93,7 @@ fn parse_resets(field: Field<'_>) -> Result<ExpectedResets, BadScenario> {
     })
 }
 
-fn parse_elections(field: Field<'_>, until_us: u64) -> Result<ExpectedElections, BadScenario> {
+fn parse_elections(field: Field<'_>, until_us: u64) -> Result<ExpectedElections, BadFile> {
     let table = field.table("{ since_ms = …, at_least = …, at_most = … }")?;
     table.allow_only(&["since_ms", "at_least", "at_most"])?;
     let since_us = match table.get("since_ms") {
@@ -103,7 +103,7 @@ fn parse_elections(field: Field<'_>, until_us: u64) -> Result<ExpectedElections,
     Ok(ExpectedElections { since_us, count: parse_bounds(table)? })
 }
 
-fn parse_bounds(table: Table<'_>) -> Result<Bounds, BadScenario> {
+fn parse_bounds(table: Table<'_>) -> Result<Bounds, BadFile> {
     let at_least = table.get("at_least").map(|field| field.whole(0, COUNT_MAX)).transpose()?;
     let at_most = table.get("at_most").map(|field| field.whole(0, COUNT_MAX)).transpose()?;
     match (at_least, at_most) {

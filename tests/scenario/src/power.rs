@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::bad::BadScenario;
+use crate::bad::BadFile;
 use crate::scenario::NodeId;
 use crate::toml_table::Field;
 
@@ -21,20 +21,20 @@ impl PowerStates {
     }
 
     /// A paused node may be killed; it is not paused any more when it is powered again.
-    pub fn kill(&mut self, field: Field<'_>, nodes: NodeId) -> Result<Vec<NodeId>, BadScenario> {
+    pub fn kill(&mut self, field: Field<'_>, nodes: NodeId) -> Result<Vec<NodeId>, BadFile> {
         each(field, nodes, "kill", "a node with power", |id| {
             self.paused.remove(&id);
             self.powered.remove(&id).then_some(()).ok_or("dead")
         })
     }
 
-    pub fn boot(&mut self, field: Field<'_>, nodes: NodeId) -> Result<Vec<NodeId>, BadScenario> {
+    pub fn boot(&mut self, field: Field<'_>, nodes: NodeId) -> Result<Vec<NodeId>, BadFile> {
         each(field, nodes, "boot", "a node without power", |id| {
             self.powered.insert(id).then_some(()).ok_or("powered")
         })
     }
 
-    pub fn pause(&mut self, field: Field<'_>, nodes: NodeId) -> Result<Vec<NodeId>, BadScenario> {
+    pub fn pause(&mut self, field: Field<'_>, nodes: NodeId) -> Result<Vec<NodeId>, BadFile> {
         each(field, nodes, "pause", "a running node", |id| {
             if !self.powered.contains(&id) {
                 return Err("dead");
@@ -44,14 +44,14 @@ impl PowerStates {
     }
 
     /// A paused node runs again after a reset.
-    pub fn reset(&mut self, field: Field<'_>, nodes: NodeId) -> Result<Vec<NodeId>, BadScenario> {
+    pub fn reset(&mut self, field: Field<'_>, nodes: NodeId) -> Result<Vec<NodeId>, BadFile> {
         each(field, nodes, "reset", "a node with power", |id| {
             self.paused.remove(&id);
             self.powered.contains(&id).then_some(()).ok_or("dead")
         })
     }
 
-    pub fn resume(&mut self, field: Field<'_>, nodes: NodeId) -> Result<Vec<NodeId>, BadScenario> {
+    pub fn resume(&mut self, field: Field<'_>, nodes: NodeId) -> Result<Vec<NodeId>, BadFile> {
         each(field, nodes, "resume", "a paused node", |id| {
             self.paused.remove(&id).then_some(()).ok_or("not paused")
         })
@@ -65,7 +65,7 @@ fn each(
     name: &str,
     allowed: &str,
     mut change: impl FnMut(NodeId) -> Result<(), &'static str>,
-) -> Result<Vec<NodeId>, BadScenario> {
+) -> Result<Vec<NodeId>, BadFile> {
     let ids = field.ids(nodes)?;
     for (&id, element) in ids.iter().zip(field.elements().unwrap_or_default()) {
         change(id).map_err(|state| {

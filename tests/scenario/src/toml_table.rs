@@ -1,24 +1,34 @@
 //! A TOML document whose every value knows its line.
 //!
 //! Derived deserializers lose the position of a value inside tagged enums, and their messages say
-//! what was found but not what is allowed. A scenario is small, so it is walked by hand.
+//! what was found but not what is allowed. Scenarios and flock files are small, so they are walked
+//! by hand.
 
 use std::collections::BTreeSet;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::bad::BadScenario;
+use crate::bad::BadFile;
 use crate::scenario::NodeId;
 use crate::time::{TIME_MS_MAX, us_from_ms};
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Source<'t> {
+pub struct Source<'t> {
     pub file: &'t str,
     pub text: &'t str,
 }
 
-impl Source<'_> {
+impl<'t> Source<'t> {
+    /// Reads the text as TOML; [`Table::document`] walks it.
+    pub fn parse(&self) -> Result<Spanned<DeTable<'t>>, BadFile> {
+        DeTable::parse(self.text).map_err(|error| {
+            let offset = error.span().map_or(0, |span| span.start);
+            let message = error.message().replace('\n', ", ");
+            self.bad(self.line(offset), message, "allowed: TOML, each key once")
+        })
+    }
+
     pub fn line(&self, offset: usize) -> usize {
         let before = self.text.as_bytes().iter().take(offset);
         1 + before.filter(|&&byte| byte == b'\n').count()
@@ -29,18 +39,13 @@ impl Source<'_> {
         line: usize,
         wrong: impl Into<String>,
         allowed: impl Into<String>,
-    ) -> BadScenario {
-        BadScenario {
-            file: self.file.to_owned(),
-            line,
-            wrong: wrong.into(),
-            allowed: allowed.into(),
-        }
+    ) -> BadFile {
+        BadFile { file: self.file.to_owned(), line, wrong: wrong.into(), allowed: allowed.into() }
     }
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Table<'t> {
+pub struct Table<'t> {
     pub source: Source<'t>,
     pub line: usize,
     map: &'t DeTable<'t>,
@@ -51,7 +56,7 @@ impl<'t> Table<'t> {
         Table { source, line: 1, map: document.get_ref() }
     }
 
-    pub fn bad(&self, wrong: impl Into<String>, allowed: impl Into<String>) -> BadScenario {
+    pub fn bad(&self, wrong: impl Into<String>, allowed: impl Into<String>) -> BadFile {
         self.source.bad(self.line, wrong, allowed)
     }
 
@@ -64,7 +69,7 @@ impl<'t> Table<'t> {
     }
 
     /// Refuses the first key that is none of these.
-    pub fn allow_only(&self, allowed: &[&str]) -> Result<(), BadScenario> {
+    pub fn allow_only(&self, allowed: &[&str]) -> Result<(), BadFile> {
         match (self.keys().into_iter()).find(|(key, _)| !allowed.contains(key)) {
             Some((key, line)) => Err(self.source.bad(
                 line,
@@ -81,7 +86,7 @@ impl<'t> Table<'t> {
     }
 
     /// `meaning` says what the key is for, and is told where the key is missing.
-    pub fn need(&self, key: &'t str, meaning: &str) -> Result<Field<'t>, BadScenario> {
+    pub fn need(&self, key: &'t str, meaning: &str) -> Result<Field<'t>, BadFile> {
         self.get(key).ok_or_else(|| {
             self.bad(format!("`{key}` is missing"), format!("required: `{key}`, {meaning}"))
         })
@@ -90,7 +95,7 @@ impl<'t> Table<'t> {
 
 /// A value with the key that it belongs to; an element of a list bears the key of the list.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Field<'t> {
+pub struct Field<'t> {
     source: Source<'t>,
     key: &'t str,
     pub line: usize,
@@ -102,11 +107,11 @@ impl<'t> Field<'t> {
         Field { source, key, line: source.line(value.span().start), value: value.get_ref() }
     }
 
-    pub fn bad(&self, wrong: impl Into<String>, allowed: impl Into<String>) -> BadScenario {
+    pub fn bad(&self, wrong: impl Into<String>, allowed: impl Into<String>) -> BadFile {
         self.source.bad(self.line, wrong, allowed)
     }
 
-    fn not_allowed(&self, allowed: &str) -> BadScenario {
+    fn not_allowed(&self, allowed: &str) -> BadFile {
         let found = match self.value {
             DeValue::String(text) => format!("{text:?}"),
             DeValue::Integer(number) => number.to_string(),
@@ -119,21 +124,29 @@ impl<'t> Field<'t> {
         self.bad(format!("`{}` is {found}", self.key), format!("allowed: {allowed}"))
     }
 
-    pub fn text(&self) -> Result<&'t str, BadScenario> {
+    pub fn text(&self) -> Result<&'t str, BadFile> {
         match self.value {
             DeValue::String(text) if !text.trim().is_empty() => Ok(text),
             _ => Err(self.not_allowed("a text that is not empty")),
         }
     }
 
-    pub fn flag(&self) -> Result<bool, BadScenario> {
+    /// A text that no message may repeat.
+    pub fn secret(&self, allowed: &str) -> Result<&'t str, BadFile> {
+        match self.value {
+            DeValue::String(text) => Ok(text),
+            _ => Err(self.bad(format!("`{}` is no text", self.key), format!("allowed: {allowed}"))),
+        }
+    }
+
+    pub fn flag(&self) -> Result<bool, BadFile> {
         match self.value {
             DeValue::Boolean(flag) => Ok(*flag),
             _ => Err(self.not_allowed("true or false")),
         }
     }
 
-    pub fn one_of<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, BadScenario> {
+    pub fn one_of<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, BadFile> {
         let found = match self.value {
             DeValue::String(text) => choices.iter().find(|(name, _)| name == text),
             _ => None,
@@ -144,7 +157,7 @@ impl<'t> Field<'t> {
         })
     }
 
-    pub fn whole(&self, min: u64, max: u64) -> Result<u64, BadScenario> {
+    pub fn whole(&self, min: u64, max: u64) -> Result<u64, BadFile> {
         self.integer()
             .filter(|number| (min..=max).contains(number))
             .ok_or_else(|| self.not_allowed(&format!("a whole number from {min} to {max}")))
@@ -166,7 +179,7 @@ impl<'t> Field<'t> {
     }
 
     /// Milliseconds, whole or with up to three decimals.
-    pub fn time_us(&self) -> Result<u64, BadScenario> {
+    pub fn time_us(&self) -> Result<u64, BadFile> {
         let whole = (self.integer()).filter(|ms| *ms <= TIME_MS_MAX).map(|ms| ms * 1000);
         whole.or_else(|| self.float().and_then(us_from_ms)).ok_or_else(|| {
             self.not_allowed(&format!(
@@ -175,7 +188,7 @@ impl<'t> Field<'t> {
         })
     }
 
-    pub fn time_us_above_zero(&self) -> Result<u64, BadScenario> {
+    pub fn time_us_above_zero(&self) -> Result<u64, BadFile> {
         match self.time_us()? {
             0 => Err(self.not_allowed(&format!(
                 "more than 0 and up to {TIME_MS_MAX} milliseconds, with at most three decimals"
@@ -184,7 +197,7 @@ impl<'t> Field<'t> {
         }
     }
 
-    pub fn probability(&self) -> Result<f64, BadScenario> {
+    pub fn probability(&self) -> Result<f64, BadFile> {
         self.integer()
             .map(|number| number as f64)
             .or_else(|| self.float())
@@ -192,7 +205,7 @@ impl<'t> Field<'t> {
             .ok_or_else(|| self.not_allowed("0 to 1"))
     }
 
-    pub fn id(&self, nodes: NodeId) -> Result<NodeId, BadScenario> {
+    pub fn id(&self, nodes: NodeId) -> Result<NodeId, BadFile> {
         self.integer()
             .and_then(|number| NodeId::try_from(number).ok())
             .filter(|id| (1..=nodes).contains(id))
@@ -200,7 +213,7 @@ impl<'t> Field<'t> {
     }
 
     /// A list of different ids, as the file orders them.
-    pub fn ids(&self, nodes: NodeId) -> Result<Vec<NodeId>, BadScenario> {
+    pub fn ids(&self, nodes: NodeId) -> Result<Vec<NodeId>, BadFile> {
         let mut seen = BTreeSet::new();
         self.ids_not_in(nodes, &mut seen)
     }
@@ -210,7 +223,7 @@ impl<'t> Field<'t> {
         &self,
         nodes: NodeId,
         seen: &mut BTreeSet<NodeId>,
-    ) -> Result<Vec<NodeId>, BadScenario> {
+    ) -> Result<Vec<NodeId>, BadFile> {
         let allowed = format!("a list of at least one node id from 1 to {nodes}, each once");
         let elements = self.elements().ok_or_else(|| self.not_allowed(&allowed))?;
         if elements.is_empty() {
@@ -242,11 +255,11 @@ impl<'t> Field<'t> {
         }
     }
 
-    pub fn list(&self, allowed: &str) -> Result<Vec<Field<'t>>, BadScenario> {
+    pub fn list(&self, allowed: &str) -> Result<Vec<Field<'t>>, BadFile> {
         self.elements().ok_or_else(|| self.not_allowed(allowed))
     }
 
-    pub fn table(&self, allowed: &str) -> Result<Table<'t>, BadScenario> {
+    pub fn table(&self, allowed: &str) -> Result<Table<'t>, BadFile> {
         match self.value {
             DeValue::Table(map) => Ok(Table { source: self.source, line: self.line, map }),
             _ => Err(self.not_allowed(allowed)),
