@@ -257,6 +257,10 @@ fn r12_coord_and_ready_of_another_run_are_not_answered() {
     bench.request(2, token(Lap::Coord, group_of(5, 1), 1, &[1, 2, 4, 5])).none();
     bench.request(2, token(Lap::Ready, group_of(5, 1), 1, &[1, 2, 3, 4, 5])).none();
     assert_eq!((bench.status(), bench.rejected(Reject::NotAwaited)), (Status::Election, 6));
+    // Nor a Ready that could not get back to the coordinator.
+    let (mut bench, run) = announced();
+    bench.request(2, token(Lap::Ready, run, 1, &[2, 3])).none();
+    assert_eq!(bench.rejected(Reject::NotAwaited), 1);
 }
 
 #[test]
