@@ -133,7 +133,7 @@ fn r6_a_normal_node_answers_a_run_of_the_past_with_a_new_one() {
 fn r6_but_not_for_ever() {
     let (mut bench, _) = member();
     let mut runs = 0;
-    for boot in 0..10 {
+    for boot in 0..6 {
         // The group forms again each time.
         let run = group_of(5, 10 + boot);
         let round = 100 + boot;
