@@ -15,6 +15,7 @@ use heapless::Vec;
 use super::error::{Error, Reason, Which};
 use super::store::{Path, Store};
 use super::{ELECTION_BYTES_MAX, Progress};
+use crate::key::Keys;
 
 /// What the task is asked to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,20 +35,12 @@ pub enum Request {
         /// Read back before answering.
         verify: bool,
     },
-    /// Save an opaque cell. Answered.
-    Cell {
+    /// Put other keys into force, and wipe the former ones. Answered.
+    Keys {
         /// Comes back with the answer.
         ticket: u32,
-        /// The key of the cell.
-        key: u8,
-        /// The format version of its bytes.
-        format: u8,
-        /// The value.
-        bytes: Vec<u8, ELECTION_BYTES_MAX>,
-        /// Whether an answer waits.
-        path: Path,
-        /// Read back before answering.
-        verify: bool,
+        /// What is in force from then on.
+        keys: Keys,
     },
     /// The node is idle: make one region ready. Not answered, but counted in the store.
     Prepare(Which),
@@ -107,8 +100,10 @@ where
                     None => Err(Error::new(Reason::Malformed)),
                 },
             },
-            Request::Cell { ticket, key, format, bytes, path, verify } => {
-                Answer { ticket, result: store.save(key, format, &bytes, path, verify).await }
+            Request::Keys { ticket, keys } => {
+                let result = store.replace_keys(&keys).await;
+                preparing = [!store.is_wiped(); 2];
+                Answer { ticket, result }
             }
         };
         if let Err(error) = answer.result

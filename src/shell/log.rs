@@ -21,6 +21,7 @@
 //! | `flash` | `programs`, `erases` | the flash was written; the counts of this boot |
 //! | `link` | `up` | the cable was pulled or plugged |
 //! | `door` | `noise`, `crowded` | frames that the driver turned away: no member can have sent them; no room |
+//! | `keys` | `send`, `other` | other keys are in force: their numbers, 0 = none |
 //! | `reset` | `cause` | the node resets itself; the next `start` says it again |
 
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -34,6 +35,7 @@ use crate::cells::{Reason, RegionReport, Verdict};
 use crate::config::{Algorithm, Config};
 use crate::effects::{MuteReason, Note};
 use crate::id::{GroupId, NodeId, NodeSet};
+use crate::key::Keys;
 use crate::state::{Definition, StateVector, Status};
 use crate::wire::{Destination, Kind, Reject};
 
@@ -225,6 +227,11 @@ pub fn flash(programs: u32, erases: u32) {
 pub fn door(turned_away: TurnedAway) {
     let TurnedAway { noise, crowded } = turned_away;
     defmt::warn!("{=u32} door noise={=u32} crowded={=u32}", next(), noise, crowded);
+}
+
+pub fn keys(keys: &Keys) {
+    let other = keys.other.as_ref().map_or(0, |slot| slot.id);
+    defmt::warn!("{=u32} keys send={=u8} other={=u8}", next(), keys.send.id, other);
 }
 
 pub fn link(up: bool) {

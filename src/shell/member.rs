@@ -10,6 +10,7 @@ use embassy_time::Timer;
 
 use super::board::{Board, ResetCause};
 use super::door::TurnedAway;
+use super::mailbox::{Mailbox, Order};
 use super::{WORDS, log};
 use crate::application::Application;
 use crate::cells::task::{Answer, Request};
@@ -29,6 +30,8 @@ const OPEN_SAVES_MAX: usize = 4;
 const PREPARE_PERIOD: Duration = Duration::from_millis(30_000);
 const PREPARE_FIRST: Duration = Duration::from_millis(5_000);
 /// How often counters are looked through.
+/// No save of a state vector has this number.
+const KEYS_TICKET: u32 = u32::MAX;
 const REPORT_PERIOD: Duration = Duration::from_millis(1_000);
 
 /// Room for the longest datagram of a flock of 64: an Invitation to 63 coordinators (19 bytes of
@@ -67,6 +70,7 @@ pub struct Member<'m, B, A, M: RawMutex, const IN: usize, const OUT: usize> {
     pub port: u16,
     pub requests: Sender<'m, M, Request, IN>,
     pub answers: Receiver<'m, M, Answer, OUT>,
+    pub mailbox: &'m Mailbox,
 }
 
 /// What the shell remembers between two events.
@@ -159,6 +163,7 @@ where
                 self.step(memory, Event::Tick).await;
                 self.board.feed(tp);
                 memory.next_tick = at + tp.fraction(1, 4);
+                self.obey();
                 self.report(memory, at);
             } else if self.node.next_deadline().is_some_and(|deadline| deadline <= at) {
                 self.step(memory, Event::Timer).await;
@@ -166,6 +171,18 @@ where
                 return;
             }
         }
+    }
+
+    /// Carries out what somebody at the probe has ordered.
+    fn obey(&mut self) {
+        let Some(Order::SetKeys(keys)) = self.mailbox.take() else { return };
+        let request = Request::Keys { ticket: KEYS_TICKET, keys: keys.clone() };
+        if self.requests.try_send(request).is_err() {
+            log::fault(defmt::intern!("order-refused"));
+            return;
+        }
+        log::keys(&keys);
+        self.node.set_keys(keys);
     }
 
     async fn datagram(

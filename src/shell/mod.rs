@@ -18,12 +18,14 @@
 pub mod board;
 pub mod door;
 pub mod log;
+pub mod mailbox;
 pub mod member;
 pub mod sharing;
 pub mod start;
 
 pub use board::{Board, ResetCause};
 pub use door::{Door, Guest, TurnedAway};
+pub use mailbox::Mailbox;
 pub use member::Member;
 pub use sharing::Sharing;
 

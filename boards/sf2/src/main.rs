@@ -21,7 +21,7 @@ use bellwether::effects::Effects;
 use bellwether::node::Node;
 use bellwether::shell::member::group_address;
 use bellwether::shell::start::{self, Started};
-use bellwether::shell::{Board, Door, Member, ResetCause, Sharing, TurnedAway, WORDS, log};
+use bellwether::shell::{Board, Door, Mailbox, Member, ResetCause, Sharing, TurnedAway, WORDS, log};
 use bellwether::state::{StateVector, Summary};
 use bellwether::time::{Duration, Instant};
 use bellwether::wire::Destination;
@@ -76,6 +76,10 @@ const NETWORK: Option<u16> = match option_env!("BELLWETHER_NETWORK") {
 
 static REQUESTS: Channel<Raw, Request, 2> = Channel::new();
 static ANSWERS: Channel<Raw, Answer, 2> = Channel::new();
+
+/// Found by its name in the image.
+#[unsafe(no_mangle)]
+static BELLWETHER_MAILBOX: Mailbox = Mailbox::EMPTY;
 
 unsafe extern "C" {
     static _thread_stack_start: u32;
@@ -189,6 +193,7 @@ async fn bring_up(spawner: Spawner, cause: ResetCause) -> Result<(), Str> {
         port: provision.port,
         requests: REQUESTS.sender(),
         answers: ANSWERS.receiver(),
+        mailbox: &BELLWETHER_MAILBOX,
     };
     spawner.spawn(net_task(runner).map_err(no_room)?);
     spawner.spawn(link_task().map_err(no_room)?);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
+use bellwether::key::{KEY_BYTES, Keys};
 use bellwether_scenario::{Action, NodeEvent, Scenario, Watch, What};
 use tempfile::TempDir;
 
@@ -15,6 +16,9 @@ use crate::host::Lateness;
 use crate::machine::{Files, Machine};
 use crate::probe::{Heard, Image, Probe};
 use crate::switch::Switch;
+
+/// The order in src/shell/mailbox.rs.
+const SET_KEYS: u32 = 1;
 
 /// A board with power. The machine comes first: it must go before its probe.
 struct Powered {
@@ -123,10 +127,20 @@ impl Flock {
         Some(event)
     }
 
-    /// Puts a word into the mailbox of a board.
-    pub fn order(&self, id: u8, order: u32) {
-        if let Some(Some(powered)) = self.boards.get(usize::from(id) - 1) {
-            powered.probe.order(order);
+    pub fn probe(&self, id: u8) -> Option<&Probe> {
+        self.boards.get(usize::from(id) - 1)?.as_ref().map(|powered| &powered.probe)
+    }
+
+    /// Gives a running board other keys.
+    pub fn set_keys(&self, id: u8, keys: &Keys) {
+        let mut content = Vec::new();
+        for slot in [Some(&keys.send), keys.other.as_ref()] {
+            content.push(slot.map_or(0, |slot| slot.id.into()));
+            let bytes = slot.map_or([0; KEY_BYTES], |slot| *slot.key.bytes());
+            content.extend(bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)));
+        }
+        if let Some(probe) = self.probe(id) {
+            probe.order(SET_KEYS, &content);
         }
     }
 

@@ -20,6 +20,7 @@ mod play;
 mod probe;
 mod provoke;
 mod recovery;
+mod rekey;
 mod suite;
 mod switch;
 mod tools;

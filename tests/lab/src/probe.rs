@@ -6,8 +6,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::mpsc::Sender;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -19,12 +19,16 @@ const PERIOD: Duration = Duration::from_millis(20);
 /// The words of the first channel: name, buffer, size, write, read, flags.
 const CHANNEL: u64 = 24;
 /// See boards/sf2/src/provoke.rs.
-const MAILBOX: u64 = 0xa000_0000;
+const PROVOKE: u64 = 0xa000_0000;
+
+/// What is to be written into the memory of a board: addresses and words, in this order.
+type Writes = Vec<(u64, u32)>;
 
 /// What is known of the image: how its log is decoded, and where it lies.
 pub struct Image {
     table: Table,
     control: u64,
+    mailbox: u64,
     pub path: PathBuf,
 }
 
@@ -36,12 +40,12 @@ impl Image {
             .map_err(|error| bad(error.to_string()))?
             .ok_or_else(|| bad("the image has no log".into()))?;
         let file = object::File::parse(&*bytes).map_err(|error| bad(error.to_string()))?;
-        let control = file
-            .symbols()
-            .find(|symbol| symbol.name() == Ok("_SEGGER_RTT"))
-            .ok_or_else(|| bad("the image has no RTT".into()))?
-            .address();
-        Ok(Self { table, control, path: path.to_owned() })
+        let address = |name: &str| {
+            let found = file.symbols().find(|symbol| symbol.name() == Ok(name));
+            found.map(|symbol| symbol.address()).ok_or_else(|| bad(format!("it has no {name}")))
+        };
+        let (control, mailbox) = (address("_SEGGER_RTT")?, address("BELLWETHER_MAILBOX")?);
+        Ok(Self { table, control, mailbox, path: path.to_owned() })
     }
 }
 
@@ -63,7 +67,8 @@ pub struct Heard {
 /// A probe at one machine, as long as that has power.
 pub struct Probe {
     stop: Arc<AtomicBool>,
-    order: Arc<AtomicU32>,
+    writes: Sender<Writes>,
+    mailbox: u64,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -75,8 +80,9 @@ impl Probe {
         power: u32,
         heard: Sender<Heard>,
     ) -> Self {
-        let (stop, order) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
-        let (stopped, ordered) = (Arc::clone(&stop), Arc::clone(&order));
+        let stop = Arc::new(AtomicBool::new(false));
+        let (stopped, mailbox) = (Arc::clone(&stop), image.mailbox);
+        let (writes, ordered) = channel();
         let thread = std::thread::spawn(move || {
             let mut session = None;
             let began = Instant::now();
@@ -91,12 +97,21 @@ impl Probe {
                 link.follow(&image.table, (node, power), began, &heard, (&stopped, &ordered));
             }
         });
-        Self { stop, order, thread: Some(thread) }
+        Self { stop, writes, mailbox, thread: Some(thread) }
     }
 
-    /// Puts a word into the mailbox of a board whose image obeys it.
-    pub fn order(&self, order: u32) {
-        self.order.store(order, Ordering::Relaxed);
+    /// Asks a board whose image can do so for a failure.
+    pub fn provoke(&self, order: u32) {
+        // A probe that has gone has no board.
+        let _ = self.writes.send(vec![(PROVOKE, order)]);
+    }
+
+    /// Puts an order into the mailbox of a board (src/shell/mailbox.rs): the order itself last.
+    pub fn order(&self, order: u32, content: &[u32]) {
+        let places = (1..).map(|index| self.mailbox + 4 * index);
+        let mut writes: Writes = places.zip(content.iter().copied()).collect();
+        writes.push((self.mailbox, order));
+        let _ = self.writes.send(writes);
     }
 }
 
@@ -122,14 +137,15 @@ impl Link {
         (node, power): (u8, u32),
         began: Instant,
         heard: &Sender<Heard>,
-        (stop, order): (&AtomicBool, &AtomicU32),
+        (stop, orders): (&AtomicBool, &Receiver<Writes>),
     ) {
         let mut decoder = table.new_stream_decoder();
         let mut after = began;
         while !stop.load(Ordering::Relaxed) {
-            let word = order.swap(0, Ordering::Relaxed);
-            if word != 0 && self.ask(&format!("writel {MAILBOX:#x} {word:#x}")).is_none() {
-                return;
+            for (address, word) in orders.try_iter().flatten() {
+                if self.ask(&format!("writel {address:#x} {word:#x}")).is_none() {
+                    return;
+                }
             }
             let looked = Instant::now();
             let Some(bytes) = self.look() else { return };

@@ -32,7 +32,9 @@ pub fn run() -> Result<String, String> {
         let failed = |why: String| format!("{name}: {why}");
         // The board clears its mailbox after the boot line.
         std::thread::sleep(Duration::from_millis(300));
-        flock.order(1, order);
+        if let Some(probe) = flock.probe(1) {
+            probe.provoke(order);
+        }
         let asked = Instant::now();
         wait_for(&mut flock, "start", Some(("cause", cause))).map_err(failed)?;
         seen.push(format!("{name} {} ms", asked.elapsed().as_millis()));

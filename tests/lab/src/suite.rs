@@ -16,6 +16,7 @@ use crate::mute;
 use crate::play::{self, Times};
 use crate::probe::Image;
 use crate::provoke;
+use crate::rekey;
 use crate::tools;
 
 const FILES: [&str; 6] = [
@@ -188,7 +189,7 @@ fn checks<'a>(image_path: &'a Path, image: &'a Arc<Image>) -> Vec<Test<'a>> {
     tests.push(("a false expectation is found out", Box::new(|| false_expectation(image))));
     tests.push(("provoked failures", Box::new(provoke::run)));
     tests.push(("an attacker on the wire", Box::new(|| attack::run(image, FLOOD))));
-    for (name, test) in erase::TESTS {
+    for (name, test) in erase::TESTS.into_iter().chain(rekey::TESTS) {
         tests.push((name, Box::new(move || test(image))));
     }
     tests

@@ -1,0 +1,106 @@
+//! A flock moves to another key while it runs.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bellwether::key::{KEY_BYTES, Keys, LinkKey, Slot};
+use bellwether_scenario::{Action, Algorithm, Scenario, What};
+
+use crate::display::settled;
+use crate::flash;
+use crate::flock::Flock;
+use crate::probe::Image;
+
+const NODES: u8 = 4;
+/// Off while the others move.
+const ABSENT: u8 = 1;
+
+type Test = fn(&Arc<Image>) -> Result<String, String>;
+
+pub const TESTS: [(&str, Test); 2] = [
+    ("a flock moves to a new key, and who was away joins by grace", |image| {
+        move_flock(image, false)
+    }),
+    ("a flock moves to a new key, and who was away too long is refused loudly", |image| {
+        move_flock(image, true)
+    }),
+];
+
+/// All boards learn the new key, then send with it, then forget the old one. One board learns it and
+/// is off from then on; it comes back before or after the old key is forgotten.
+fn move_flock(image: &Arc<Image>, too_late: bool) -> Result<String, String> {
+    let mut scenario = Scenario::undisturbed(Algorithm::Invitation, NODES, 0);
+    (scenario.tm_us, scenario.tp_us) = (40_000, 100_000);
+    let mut flock = Flock::prepare(&scenario, Arc::clone(image), None)?;
+    flock.begin();
+    for id in 1..=NODES {
+        flock.boot(id)?;
+    }
+    wait_settled(&mut flock, NODES)?;
+    let old = flash::keys()?.send;
+    let new = Slot { id: 2, key: LinkKey::new([0x17; KEY_BYTES]) };
+    let both = Keys { send: old.clone(), other: Some(new.clone()) };
+    let switched = Keys { send: new.clone(), other: Some(old) };
+    let only_new = Keys { send: new, other: None };
+    give(&mut flock, 1..=NODES, &both)?;
+    flock.act(&Action::Kill { nodes: vec![ABSENT] })?;
+    wait_settled(&mut flock, NODES)?;
+    let others = ABSENT + 1..=NODES;
+    give(&mut flock, others.clone(), &switched)?;
+    if too_late {
+        give(&mut flock, others, &only_new)?;
+    }
+    flock.act(&Action::Boot { nodes: vec![ABSENT] })?;
+    if !too_late {
+        wait_settled(&mut flock, NODES)?;
+        return Ok("settled with it".into());
+    }
+    let end = Instant::now() + Duration::from_secs(10);
+    while let Some(said) = flock.listen(end) {
+        flock.look_after()?;
+        let refusal = said.line.get("reason").filter(|reason| *reason == "key");
+        if said.line.word == "reject" && refusal.is_some() && said.node != ABSENT {
+            let members = flock.watch.seen().nodes.iter().filter(|node| node.id != ABSENT);
+            let whole = members.clone().all(|node| node.up.len() == usize::from(NODES) - 2);
+            return if whole { Ok("refused".into()) } else { Err("the others suffered".into()) };
+        }
+    }
+    Err("nobody says that it refuses the old key".into())
+}
+
+fn wait_settled(flock: &mut Flock, coordinator: u8) -> Result<(), String> {
+    let end = Instant::now() + Duration::from_secs(20);
+    while Instant::now() < end {
+        flock.look_after()?;
+        let live = (1..=NODES).filter(|id| flock.has_power(*id)).count();
+        let seen = flock.watch.seen();
+        let whole =
+            seen.nodes.iter().filter(|node| node.alive).all(|node| node.up.len() + 1 == live);
+        if settled(seen) == Some(coordinator) && whole {
+            return Ok(());
+        }
+        flock.listen(Instant::now() + Duration::from_millis(20));
+    }
+    Err("the flock did not settle".into())
+}
+
+/// Gives boards other keys, one after the other, and sees that each takes them and none is disturbed.
+fn give(flock: &mut Flock, ids: std::ops::RangeInclusive<u8>, keys: &Keys) -> Result<(), String> {
+    for id in ids {
+        flock.set_keys(id, keys);
+        let end = Instant::now() + Duration::from_secs(5);
+        let mut taken = false;
+        while !taken {
+            let Some(said) = flock.listen(end) else {
+                return Err(format!("node {id} does not take its keys"));
+            };
+            flock.look_after()?;
+            taken = said.node == id && said.line.word == "keys";
+            let quiet = |what: &What| matches!(what, What::Send { .. });
+            if let Some(event) = said.events.iter().find(|event| !quiet(&event.what)) {
+                return Err(format!("node {}: {:?}", event.node, event.what));
+            }
+        }
+    }
+    Ok(())
+}
