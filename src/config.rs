@@ -9,6 +9,7 @@ use crate::time::Duration;
 pub enum Algorithm {
     Bully,
     Invitation,
+    Ring,
 }
 
 /// What must be durable before what.
@@ -140,6 +141,20 @@ impl Timing {
     #[must_use]
     pub fn limit(&self) -> Duration {
         self.merge() + self.reorganize + self.distribute() + self.t
+    }
+
+    /// R of a ring of `nodes` nodes: a run that has lost nobody ends within it. (A dead node costs one
+    /// T, and none of the three hops that a live one takes.)
+    #[must_use]
+    pub fn run_limit(&self, nodes: usize) -> Duration {
+        let hops = (self.tm + self.tp).times(3).max(self.t);
+        (hops + self.ts).times(nodes as u64) + self.reorganize + self.t
+    }
+
+    /// How long the token may take once round.
+    #[must_use]
+    pub fn lap(&self, nodes: usize) -> Duration {
+        (self.tm + self.tp).times(nodes as u64)
     }
 
     fn allow_for_drift(&self, span: Duration) -> Duration {

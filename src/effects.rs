@@ -48,6 +48,8 @@ pub enum Note {
     ProvokedBy(NodeId),
     /// A node of lower priority tried to halt this one.
     HaltFromBelow(NodeId),
+    /// A datagram in the name of this node was not authentic; told for the 1st, 2nd, 4th, 8th...
+    NotAuthentic(NodeId),
     /// The node stays Down and mute.
     Mute(MuteReason),
 }

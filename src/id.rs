@@ -170,6 +170,12 @@ impl<const W: usize> NodeSet<W> {
         })
     }
 
+    /// The first member above `id`, or else the lowest: the next one of a ring.
+    #[must_use]
+    pub fn next_after(&self, id: NodeId) -> Option<NodeId> {
+        self.iter().find(|member| *member > id).or(self.iter().next())
+    }
+
     /// The set as bytes, the lowest ids first.
     pub(crate) fn byte(&self, index: usize) -> u8 {
         let word = self.0.get(index / 8).copied().unwrap_or(0);
@@ -250,6 +256,10 @@ mod tests {
         assert_eq!(set.iter().collect::<Vec<_>>(), ids);
         assert_eq!(set.len(), ids.len());
         assert_eq!(set.rank_by_id(id(65)), 4);
+        assert_eq!(set.next_after(id(2)), Some(id(63)));
+        assert_eq!(set.next_after(id(200)), Some(id(255)));
+        assert_eq!(set.next_after(id(255)), Some(id(1)));
+        assert_eq!(NodeSet::<4>::EMPTY.next_after(id(1)), None);
         assert!(!set.without(id(64)).contains(id(64)));
         assert_eq!(NodeSet::<4>::EMPTY.iter().count(), 0);
     }

@@ -3,16 +3,17 @@
 //!
 //! The algorithms are Garcia-Molina's of 1982 (*Elections in a Distributed Computing System*):
 //! [`bully`], which keeps one coordinator in the whole network as long as the network keeps its
-//! bounds, and [`invitation`], which needs no bounds and keeps one coordinator per group. The names
-//! in the code are the paper's.
+//! bounds, and [`invitation`], which needs no bounds and keeps one coordinator per group; and with
+//! them [`ring`], an election by a token that goes round, made to bear failures. The names in the code
+//! are the paper's.
 //!
 //! # Where a datagram goes
 //!
 //! ```text
-//!  bytes ──► wire ──► call ──► bully | invitation ──► effects ──► the shell
-//!           (a view,  (numbered  (one event,           Send, SaveState, Stop, Reorganize,
-//!            then a    rounds,    handled to           Start, FailSelf, Note:
-//!            meaning)  replies)   completion)          carried out in order
+//!  bytes ──► link ──► wire ──► call ──► bully | invitation | ring ──► effects ──► the shell
+//!           (authentic, (a view,  (numbered  (one event,                 Send, SaveState, Stop,
+//!            of now,     then a    rounds,    handled to                 Reorganize, Start, FailSelf,
+//!            in order)   meaning)  replies)   completion)                Note: carried out in order
 //! ```
 //!
 //! [`node::Node::step`] takes the time and an event and fills [`effects::Effects`]. It does nothing
@@ -35,13 +36,16 @@
 //!   node that is awaited.
 //! - **A late node fails before it acts.** A step whose tick, or an answer whose request, is older
 //!   than Tp ends in `FailSelf`.
+//! - **Only what is authentic, of now and in order changes a node.** A datagram that is not moves a
+//!   counter and nothing else; a peer whose boot is not proven is answered with a Hello.
 //! - **Bad input changes nothing.** It is dropped with a [`wire::Reject`] reason and counted.
 //! - **Everything is bounded.** One const parameter, the number of 64-bit words in a set of nodes,
 //!   sizes a node: 1 for 64 nodes in a firmware, 4 for 255 on a host.
 #![no_std]
 #![forbid(unsafe_code)]
 
-// A datagram arrives: header, content, reasons to refuse it.
+// A datagram arrives: is it authentic and of now? Its content; reasons to refuse it.
+pub mod link;
 pub mod wire;
 
 // It belongs to a numbered call, or opens one.
@@ -54,12 +58,14 @@ pub mod station;
 // What it does to the node's state.
 pub mod bully;
 pub mod invitation;
+pub mod ring;
 pub mod state;
 
 // When the node acts by itself.
 mod budget;
 mod silence;
 pub mod timers;
+mod watch;
 
 // What outlives a power cut.
 pub mod cells;

@@ -8,23 +8,25 @@ mod tests;
 use crate::bully::Bully;
 use crate::config::{Algorithm, Config, ConfigError, Durability};
 use crate::effects::{Effect, Effects, FailCause, MuteReason, Ticket};
-use crate::id::GroupId;
+use crate::id::{GroupId, NodeId, NodeSet};
 use crate::invitation::Invitation;
+use crate::key::Keys;
+use crate::ring::Ring;
 use crate::state::{StateVector, Status};
 use crate::station::{Counters, Request, Station, Turn};
 use crate::time::Instant;
 use crate::timers::Timer;
-use crate::wire::{Destination, Envelope, Frame, Message, Reject};
+use crate::wire::{Envelope, Kind, Message, Reject};
 
 /// What can happen to a node.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub enum Event<'a> {
     /// Power is on. `stored_epoch`: the highest boot epoch that could be read from safe storage.
     Boot { stored_epoch: Option<u32> },
     /// The epoch of `Effect::SaveEpoch` is durable and read back as this; `None`: it failed.
     EpochSaved { read_back: Option<u32> },
-    /// A datagram that the network hardware took in at `received`.
-    Datagram { received: Instant, bytes: &'a [u8] },
+    /// A datagram that the network hardware took in at `received`. It is opened where it lies.
+    Datagram { received: Instant, bytes: &'a mut [u8] },
     /// [`Node::next_deadline`] has come. Handles one timer; ask again for the next.
     Timer,
     /// At least every Tp/4, also when idle: shows that the node runs on time.
@@ -41,6 +43,7 @@ pub enum Event<'a> {
 enum Election<const W: usize> {
     Bully(Bully<W>),
     Invitation(Invitation<W>),
+    Ring(Ring<W>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +52,8 @@ enum Life {
     Down,
     /// The boot epoch is being made durable.
     SavingEpoch(u32),
+    /// It greets the others and takes no part in elections yet.
+    Waking,
     Up,
 }
 
@@ -61,14 +66,21 @@ pub struct Node<const W: usize> {
 }
 
 impl<const W: usize> Node<W> {
-    /// A node that is still down, or why its configuration cannot work.
-    pub fn new(config: Config<W>) -> Result<Self, ConfigError> {
+    /// A node that is still down, or why its configuration cannot work. `instance`: a random number
+    /// that tells this board from another one with the same id.
+    pub fn new(config: Config<W>, keys: Keys, instance: u32) -> Result<Self, ConfigError> {
         let config = config.validated()?;
         let election = match config.algorithm {
             Algorithm::Bully => Election::Bully(Bully::new()),
             Algorithm::Invitation => Election::Invitation(Invitation::new()),
+            Algorithm::Ring => Election::Ring(Ring::new()),
         };
-        Ok(Self { station: Station::new(config), election, life: Life::Down })
+        Ok(Self { station: Station::new(config, keys, instance), election, life: Life::Down })
+    }
+
+    /// From now on these keys are accepted, and the first of them is sent with.
+    pub fn set_keys(&mut self, keys: Keys) {
+        self.station.link.set_keys(keys);
     }
 
     #[must_use]
@@ -84,6 +96,12 @@ impl<const W: usize> Node<W> {
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.station.counters
+    }
+
+    /// How many datagrams in the name of `id` were not authentic.
+    #[must_use]
+    pub fn authentication_failures(&self, id: NodeId) -> u16 {
+        if self.config().members().contains(id) { self.station.link.failures(id) } else { 0 }
     }
 
     /// This boot's epoch; 0 before it is durable.
@@ -141,19 +159,14 @@ impl<const W: usize> Node<W> {
             Event::EpochSaved { read_back } => {
                 if let Life::SavingEpoch(epoch) = self.life {
                     self.life = epoch_saved(&mut turn, epoch, read_back);
-                    if self.life == Life::Up {
-                        match &mut self.election {
-                            Election::Bully(bully) => bully.recovery(&mut turn),
-                            Election::Invitation(invitation) => invitation.recovery(&mut turn),
-                        }
-                    }
                 }
             }
             Event::Datagram { received, bytes } => {
-                let judged = if self.life == Life::Up {
-                    dispatch(&mut turn, &mut self.election, received, bytes)
-                } else {
-                    Err(Reject::Down)
+                let judged = match self.life {
+                    Life::Waking | Life::Up => {
+                        dispatch(&mut turn, &mut self.election, self.life, received, bytes)
+                    }
+                    Life::Down | Life::SavingEpoch(_) => Err(Reject::Down),
                 };
                 let counters = &mut turn.node.counters;
                 match judged {
@@ -165,9 +178,12 @@ impl<const W: usize> Node<W> {
             }
             Event::Timer => match turn.node.timers.take_due(now) {
                 Some(Timer::Answer) => turn.send_due_answers(),
+                Some(Timer::Greeting) => turn.greet(),
+                Some(Timer::Hello) => turn.say_hello(NodeSet::EMPTY),
                 Some(timer) => match &mut self.election {
                     Election::Bully(bully) => bully.timer(&mut turn, timer),
                     Election::Invitation(invitation) => invitation.timer(&mut turn, timer),
+                    Election::Ring(ring) => ring.timer(&mut turn, timer),
                 },
                 None => {}
             },
@@ -175,6 +191,7 @@ impl<const W: usize> Node<W> {
             Event::Saved(ticket) => match &mut self.election {
                 Election::Bully(bully) => bully.saved(&mut turn, ticket),
                 Election::Invitation(invitation) => invitation.saved(&mut turn, ticket),
+                Election::Ring(ring) => ring.saved(&mut turn, ticket),
             },
             Event::SaveFailed => {
                 turn.mute(MuteReason::StateNotDurable);
@@ -185,7 +202,19 @@ impl<const W: usize> Node<W> {
                 Election::Invitation(invitation) => {
                     invitation.reorganized(&mut turn, group, definition);
                 }
+                Election::Ring(ring) => ring.reorganized(&mut turn, group, definition),
             },
+        }
+        if self.life == Life::Waking && turn.greeting_ends() {
+            self.life = Life::Up;
+            match &mut self.election {
+                Election::Bully(bully) => bully.recovery(&mut turn),
+                Election::Invitation(invitation) => invitation.recovery(&mut turn),
+                Election::Ring(ring) => ring.recovery(&mut turn),
+            }
+        }
+        if self.life == Life::Up {
+            turn.greet_group();
         }
     }
 }
@@ -214,32 +243,35 @@ fn epoch_saved<const W: usize>(turn: &mut Turn<'_, W>, epoch: u32, read_back: Op
         return Life::Down;
     }
     turn.node.boot = epoch;
-    Life::Up
+    turn.begin_greeting();
+    Life::Waking
 }
 
-/// The way of a datagram: header, network and sender, addressee, content, boot, then the algorithm.
+/// The way of a datagram: link, content, then the algorithm.
 fn dispatch<const W: usize>(
     turn: &mut Turn<'_, W>,
     election: &mut Election<W>,
+    life: Life,
     received: Instant,
-    bytes: &[u8],
+    bytes: &mut [u8],
 ) -> Result<(), Reject> {
-    let frame = Frame::new_checked(bytes)?;
-    let config = &turn.node.config;
-    if frame.network != config.network {
-        return Err(Reject::Network);
-    }
-    if frame.source == config.id {
-        return Err(Reject::OwnId);
-    }
-    if !config.members().contains(frame.source) {
-        return Err(Reject::UnknownSender);
-    }
-    if frame.destination != Destination::All && frame.destination != Destination::Node(config.id) {
-        return Err(Reject::NotForMe);
-    }
+    let frame = turn.open(bytes)?.frame;
     let (envelope, message) = Message::<W>::parse(&frame)?;
-    turn.node.admit(frame.source, frame.boot)?;
+    let (named, rank) = match envelope {
+        Envelope::Broadcast { awaited } => {
+            let me = turn.me();
+            (awaited.contains(me), awaited.rank_by_id(me))
+        }
+        _ => (true, 0),
+    };
+    if frame.kind == Kind::Hello {
+        return turn.hello(frame.source, named, &message);
+    }
+    turn.admit(frame.source)?;
+    if life != Life::Up {
+        return Err(Reject::Down);
+    }
+    turn.node.seen.insert(frame.source);
     match envelope {
         Envelope::Reply { requester_boot } => {
             let (boot, errata) = (turn.node.boot, turn.node.config.errata);
@@ -250,16 +282,10 @@ fn dispatch<const W: usize>(
                 Election::Invitation(invitation) => {
                     invitation.reply(turn, frame.source, standing, message)
                 }
+                Election::Ring(ring) => ring.reply(turn, frame.source, standing, message),
             }
         }
         Envelope::Request | Envelope::Broadcast { .. } => {
-            let (named, rank) = match envelope {
-                Envelope::Broadcast { awaited } => {
-                    let me = turn.me();
-                    (awaited.contains(me), awaited.rank_by_id(me))
-                }
-                _ => (true, 0),
-            };
             let request = Request {
                 from: frame.source,
                 boot: frame.boot,
@@ -271,6 +297,7 @@ fn dispatch<const W: usize>(
             match election {
                 Election::Bully(bully) => bully.request(turn, &request, message),
                 Election::Invitation(invitation) => invitation.request(turn, &request, message),
+                Election::Ring(ring) => ring.request(turn, &request, message),
             }
         }
     }

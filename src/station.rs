@@ -1,16 +1,20 @@
-//! What both algorithms stand on: the node's own data and the tools of one turn.
+//! What all algorithms stand on: the node's own data and the tools of one turn.
 //!
 //! A [`Turn`] is one event being handled to completion; that replaces the critical regions of the
 //! paper. It gives the algorithms the time, the node's data, and the ways to send, answer and save.
+
+use core::cmp::Ordering;
 
 use crate::call::Call;
 use crate::config::{Config, Durability};
 use crate::effects::{Effect, Effects, FailCause, MuteReason, Note, Ticket};
 use crate::id::{GroupId, NodeId, NodeSet, PerNode};
+use crate::key::Keys;
+use crate::link::{Header, Link, seal};
 use crate::state::{Definition, StateVector, Status};
 use crate::time::{Duration, Instant};
 use crate::timers::{Timer, TimerTable};
-use crate::wire::{DATAGRAM_BYTES_MAX, Destination, Envelope, Frame, Kind, Message, Reject};
+use crate::wire::{Destination, Envelope, Kind, Message, Reject};
 
 /// How many delayed answers a node keeps; one more is sent at once instead.
 const DELAYED_ANSWERS_MAX: usize = 8;
@@ -64,8 +68,6 @@ pub struct AcceptedReady {
 
 #[derive(Debug, Clone, Copy)]
 struct Peer {
-    /// The highest boot epoch heard of.
-    boot: u32,
     answered_call: (u32, u32),
     answered_at: Instant,
 }
@@ -93,6 +95,7 @@ pub struct Station<const W: usize> {
     pub boot: u32,
     pub state: StateVector<W>,
     pub call: Call<W>,
+    pub link: Link<W>,
     pub timers: TimerTable,
     pub counters: Counters,
     /// The nodes that gave a sign of life since they were last found silent.
@@ -109,13 +112,14 @@ pub struct Station<const W: usize> {
 }
 
 impl<const W: usize> Station<W> {
-    pub fn new(config: Config<W>) -> Self {
-        let nobody = Peer { boot: 0, answered_call: (0, 0), answered_at: Instant(0) };
+    pub fn new(config: Config<W>, keys: Keys, instance: u32) -> Self {
+        let nobody = Peer { answered_call: (0, 0), answered_at: Instant(0) };
         Self {
             config,
             boot: 0,
             state: StateVector::DOWN,
             call: Call::default(),
+            link: Link::new(keys, instance),
             timers: TimerTable::default(),
             counters: Counters::default(),
             seen: NodeSet::EMPTY,
@@ -138,17 +142,6 @@ impl<const W: usize> Station<W> {
 
     pub fn is_coordinator(&self) -> bool {
         self.state.coordinator == Some(self.config.id)
-    }
-
-    /// Judges whether a datagram of `source` in this boot is still of interest.
-    pub fn admit(&mut self, source: NodeId, boot: u32) -> Result<(), Reject> {
-        let peer = &mut self.peers[source];
-        if boot < peer.boot {
-            return Err(Reject::OldBoot);
-        }
-        peer.boot = boot;
-        self.seen.insert(source);
-        Ok(())
     }
 }
 
@@ -276,6 +269,11 @@ impl<const W: usize> Turn<'_, W> {
         }
     }
 
+    /// How a request stands to the latest one of its sender that was answered: the same, newer, older.
+    pub fn compare_with_answered(&self, request: &Request) -> Ordering {
+        (request.boot, request.call).cmp(&self.node.peers[request.from].answered_call)
+    }
+
     /// The guard of Assumption 9 for what follows from a request: late is failed.
     pub fn in_time(&mut self, request: &Request, more: Duration) -> bool {
         let config = &self.node.config;
@@ -339,19 +337,24 @@ impl<const W: usize> Turn<'_, W> {
         if self.node.failed.is_some() {
             return;
         }
+        let Some(sequence) = self.node.link.next_sequence() else {
+            self.fail(FailCause::NumbersExhausted);
+            return;
+        };
         let kind = message.kind();
-        let head = Frame {
+        let slot = &self.node.link.keys().send;
+        let header = Header {
             kind,
             network: self.node.config.network,
             source: self.node.config.id,
             destination: to,
             boot: self.node.boot,
-            call,
-            body: &[],
+            sequence,
+            key: slot.id,
         };
+        let numbers = (call, self.node.link.epoch_of(to));
         self.out.push_datagram(to, kind, |room| {
-            let room_len = room.len().min(DATAGRAM_BYTES_MAX);
-            message.emit(&head, &envelope, room.get_mut(..room_len)?)
+            seal::seal(&header, &slot.key, numbers, &envelope, &message, room)
         });
     }
 

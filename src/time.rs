@@ -20,6 +20,7 @@ impl Instant {
 
 impl core::ops::Add<Duration> for Instant {
     type Output = Self;
+    #[inline(never)]
     fn add(self, span: Duration) -> Self {
         Self(self.0.saturating_add(span.0))
     }
@@ -34,12 +35,14 @@ impl Duration {
     }
 
     #[must_use]
+    #[inline(never)] // 64-bit arithmetic is long where registers have 32
     pub const fn times(self, factor: u64) -> Self {
         Self(self.0.saturating_mul(factor))
     }
 
     /// This span times `numerator / denominator`; a denominator of 0 counts as 1.
     #[must_use]
+    #[inline(never)]
     pub const fn fraction(self, numerator: u64, denominator: u64) -> Self {
         let denominator = if denominator == 0 { 1 } else { denominator };
         Self(self.0.saturating_mul(numerator) / denominator)
@@ -53,6 +56,7 @@ impl Duration {
 
 impl core::ops::Add for Duration {
     type Output = Self;
+    #[inline(never)]
     fn add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }

@@ -11,6 +11,10 @@ use crate::time::Instant;
 pub enum Timer {
     /// A delayed answer is due.
     Answer,
+    /// The next step of the greeting of a node that has just woken.
+    Greeting,
+    /// A Hello is owed to others.
+    Hello,
     /// The current phase ends.
     Phase,
     /// The request of the current round is due again.
@@ -25,9 +29,11 @@ pub enum Timer {
     Beat,
 }
 
-const COUNT: usize = 7;
+const COUNT: usize = 9;
 const ALL: [Timer; COUNT] = [
     Timer::Answer,
+    Timer::Greeting,
+    Timer::Hello,
     Timer::Phase,
     Timer::Repeat,
     Timer::Quiet,

@@ -2,7 +2,7 @@
 
 use super::{Bully, Phase};
 use crate::call::Standing;
-use crate::effects::{Effect, Note, Ticket};
+use crate::effects::{Note, Ticket};
 use crate::errata::Erratum;
 use crate::id::{GroupId, NodeId, NodeSet};
 use crate::state::{Definition, Status};
@@ -31,7 +31,7 @@ impl<const W: usize> Bully<W> {
     }
 
     /// B4: no higher node is there. Halt all lower ones.
-    fn halt_all(&mut self, turn: &mut Turn<'_, W>) {
+    pub(super) fn halt_all(&mut self, turn: &mut Turn<'_, W>) {
         turn.stop_application();
         let group = turn.next_group();
         let silent = *turn.node.config.higher();
@@ -101,10 +101,8 @@ impl<const W: usize> Bully<W> {
     fn reorganize(&mut self, turn: &mut Turn<'_, W>) {
         self.phase = Phase::Reorg;
         turn.close_round();
-        turn.set_timer(Timer::Phase, turn.node.config.timing.reorganize);
         if let Some(group) = turn.node.state.group {
-            let members = turn.node.state.up.with(turn.me());
-            turn.out.push(Effect::Reorganize { group, members });
+            turn.reorganize(group);
         }
     }
 

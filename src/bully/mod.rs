@@ -19,7 +19,7 @@ mod monitor;
 mod tests;
 
 use crate::budget::Budget;
-use crate::effects::{Note, Ticket};
+use crate::effects::Ticket;
 use crate::errata::Erratum;
 use crate::id::{NodeId, NodeSet};
 use crate::silence::Silence;
@@ -79,7 +79,13 @@ impl<const W: usize> Bully<W> {
     /// B1: the node has woken and its boot epoch is durable.
     pub fn recovery(&mut self, turn: &mut Turn<'_, W>) {
         turn.set_timer(Timer::Check, turn.node.config.timing.check);
-        self.election(turn);
+        // The greeting has lasted T unless all have answered: it has asked who is there.
+        let higher = turn.node.config.higher();
+        if higher.intersection(turn.node.link.proven()).is_empty() {
+            self.halt_all(turn);
+        } else {
+            self.election(turn);
+        }
     }
 
     pub fn timer(&mut self, turn: &mut Turn<'_, W>, timer: Timer) {
@@ -89,7 +95,7 @@ impl<const W: usize> Bully<W> {
             Timer::Quiet => self.timeout(turn),
             Timer::Check => self.check(turn),
             Timer::Beat => self.beat(turn),
-            Timer::Answer | Timer::Limit => {}
+            Timer::Answer | Timer::Greeting | Timer::Hello | Timer::Limit => {}
         }
     }
 
@@ -103,8 +109,7 @@ impl<const W: usize> Bully<W> {
             (Status::Down | Status::Election, _) | (_, None) => self.election(turn),
             // B15: the coordinator is a higher node, so asking all higher ones asks it too.
             (_, Some(coordinator)) if coordinator != turn.me() => {
-                turn.note(Note::Suspected(coordinator));
-                turn.node.counters.suspicions += 1;
+                turn.suspect(coordinator);
                 self.ask(turn, Phase::Probe);
             }
             // B16: the announcement failed and the higher node that answered is gone again.
@@ -166,8 +171,7 @@ impl<const W: usize> Bully<W> {
     }
 
     fn suspicion_was_wrong(&mut self, turn: &mut Turn<'_, W>, coordinator: NodeId) {
-        turn.note(Note::SuspicionWrong(coordinator));
-        turn.node.counters.suspicions_wrong += 1;
+        turn.clear_of_suspicion(coordinator);
         self.wait(turn);
     }
 
@@ -177,10 +181,7 @@ impl<const W: usize> Bully<W> {
             self.wait(turn);
         }
         if self.phase == Phase::Idle {
-            let earliest = turn.now + turn.node.config.timing.t.times(2);
-            if turn.node.timers.deadline(Timer::Quiet).is_some_and(|quiet| quiet < earliest) {
-                turn.node.timers.set(Timer::Quiet, earliest);
-            }
+            turn.postpone_quiet();
         }
     }
 

@@ -11,7 +11,7 @@
 //! that one error does not pass both) covers key, format, length, generation and value. The pad
 //! fills the last flash word: the map then writes a record in two calls instead of three.
 
-use crc::{CRC_32_ISO_HDLC, Crc};
+use crc::{CRC_32_ISO_HDLC, Crc, NoTable};
 
 /// How many keys a store can hold.
 pub const KEYS: usize = 30;
@@ -19,7 +19,8 @@ pub const KEYS: usize = 30;
 /// Bytes of a record before its value.
 pub const RECORD_HEADER_BYTES: usize = 12;
 
-const CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
+/// Without a table: a kilobyte of flash is worth more than the time that a record takes.
+const CHECKSUM: Crc<u32, NoTable> = Crc::<u32, NoTable>::new(&CRC_32_ISO_HDLC);
 const CHECKSUM_AT: usize = 8;
 
 /// The fields before the value.

@@ -2,7 +2,7 @@
 
 use super::{Invitation, Other, Phase};
 use crate::call::Standing;
-use crate::effects::{Effect, Note, Ticket};
+use crate::effects::{Note, Ticket};
 use crate::errata::Erratum;
 use crate::id::{GroupId, NodeId, NodeSet};
 use crate::state::{Definition, Status};
@@ -12,7 +12,7 @@ use crate::timers::Timer;
 use crate::wire::{InviteeList, Kind, Message, Reject};
 
 /// Bytes of the entries of one Invitation.
-pub(super) const INVITEES_ROOM: usize = 1400;
+pub(super) const INVITEES_ROOM: usize = 1380;
 
 /// As many datagrams as the effects of one step have room for.
 const INVITATION_DATAGRAMS_MAX: usize = 2;
@@ -251,9 +251,7 @@ impl<const W: usize> Invitation<W> {
 
     fn reorganize(&mut self, turn: &mut Turn<'_, W>, group: GroupId) {
         self.phase = Phase::Reorg;
-        turn.set_timer(Timer::Phase, turn.node.config.timing.reorganize);
-        let members = turn.node.state.up.with(turn.me());
-        turn.out.push(Effect::Reorganize { group, members });
+        turn.reorganize(group);
     }
 
     /// I12
@@ -288,7 +286,7 @@ impl<const W: usize> Invitation<W> {
         turn.start_application();
         self.silence.heard(&turn.node.state.up);
         turn.set_timer(Timer::Check, turn.node.config.timing.check);
-        self.beat(turn);
+        turn.beat();
     }
 
     /// I15: again, with those who did answer, under a new number.
@@ -374,10 +372,7 @@ impl<const W: usize> Invitation<W> {
                 turn.send_round(group.coordinator, Message::Accept { group });
                 self.send_forward(turn, group);
             }
-            Phase::Probe => {
-                let status = turn.node.state.status;
-                turn.broadcast_round(Message::AreYouThere { group: Some(group), status });
-            }
+            Phase::Probe => turn.send_probe(),
             Phase::Idle | Phase::Defer | Phase::Reorg => {}
         }
     }

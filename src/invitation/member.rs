@@ -181,7 +181,7 @@ impl<const W: usize> Invitation<W> {
         self.forward = None;
         turn.close_round();
         turn.node.state.status = Status::Reorganization;
-        self.arm_quiet(turn);
+        turn.arm_quiet();
     }
 
     /// I13: the definition is made durable, then the node is Normal and says so.

@@ -25,14 +25,13 @@ mod member;
 #[cfg(test)]
 mod tests;
 
-use crate::effects::{Note, Ticket};
+use crate::effects::Ticket;
 use crate::id::{GroupId, NodeId, NodeSet, PerNode};
 use crate::silence::Silence;
 use crate::state::{Definition, Status};
 use crate::station::{AcceptedReady, Turn};
 use crate::time::Instant;
 use crate::timers::Timer;
-use crate::wire::{Kind, Message};
 
 /// What the node is in the middle of. One thing at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,7 +140,7 @@ impl<const W: usize> Invitation<W> {
         let _lazily = turn.save();
         turn.start_application();
         turn.set_timer(Timer::Check, turn.node.config.timing.check);
-        self.beat(turn);
+        turn.beat();
     }
 
     /// The paper's STOP: whatever was under way is void, and the application rests.
@@ -165,12 +164,12 @@ impl<const W: usize> Invitation<W> {
             Timer::Repeat => self.repeat(turn),
             Timer::Quiet => self.timeout(turn),
             Timer::Check => self.check_due(turn),
-            Timer::Beat => self.beat(turn),
+            Timer::Beat => turn.beat(),
             // I20: the group that this node accepted has not become Normal in time.
             Timer::Limit if turn.status() != Status::Normal && !turn.node.is_coordinator() => {
                 self.recovery(turn);
             }
-            Timer::Limit | Timer::Answer => {}
+            Timer::Limit | Timer::Answer | Timer::Greeting | Timer::Hello => {}
         }
     }
 
@@ -180,25 +179,8 @@ impl<const W: usize> Invitation<W> {
         if self.phase != Phase::Idle || coordinator == turn.me() {
             return;
         }
-        turn.note(Note::Suspected(coordinator));
-        turn.node.counters.suspicions += 1;
         self.phase = Phase::Probe;
-        let timing = turn.node.config.timing;
-        turn.open_round(NodeSet::only(coordinator), Kind::AytAns, timing.t);
-        self.send_request(turn);
-        turn.arm_repeat(timing.repeat.fraction(1, 2));
-    }
-
-    /// Suspicion is staggered by rank, so that the highest member probes and the others hear it.
-    fn arm_quiet(&mut self, turn: &mut Turn<'_, W>) {
-        let node = &turn.node;
-        let mut higher = node.state.up.intersection(node.config.higher());
-        if let Some(coordinator) = node.state.coordinator {
-            higher.remove(coordinator);
-        }
-        let timing = &node.config.timing;
-        let span = timing.quiet + timing.stagger.times(higher.len() as u64);
-        turn.set_timer(Timer::Quiet, span);
+        turn.probe(coordinator);
     }
 
     /// A sign of life of the coordinator of this very group.
@@ -208,19 +190,18 @@ impl<const W: usize> Invitation<W> {
         }
         match self.phase {
             Phase::Probe => self.suspicion_was_wrong(turn),
-            Phase::Idle => self.arm_quiet(turn),
+            Phase::Idle => turn.arm_quiet(),
             _ => {}
         }
     }
 
     fn suspicion_was_wrong(&mut self, turn: &mut Turn<'_, W>) {
         if let Some(coordinator) = turn.node.state.coordinator {
-            turn.note(Note::SuspicionWrong(coordinator));
+            turn.clear_of_suspicion(coordinator);
         }
-        turn.node.counters.suspicions_wrong += 1;
         self.phase = Phase::Idle;
         turn.close_round();
-        self.arm_quiet(turn);
+        turn.arm_quiet();
     }
 
     /// A higher member of this group is probing the coordinator: leave it to that node for two T.
@@ -228,23 +209,10 @@ impl<const W: usize> Invitation<W> {
         if self.phase == Phase::Probe {
             self.phase = Phase::Idle;
             turn.close_round();
-            self.arm_quiet(turn);
+            turn.arm_quiet();
         }
         if self.phase == Phase::Idle {
-            let earliest = turn.now + turn.node.config.timing.t.times(2);
-            if turn.node.timers.deadline(Timer::Quiet).is_some_and(|quiet| quiet < earliest) {
-                turn.node.timers.set(Timer::Quiet, earliest);
-            }
-        }
-    }
-
-    fn beat(&mut self, turn: &mut Turn<'_, W>) {
-        if turn.status() != Status::Normal || !turn.node.is_coordinator() {
-            return;
-        }
-        if let Some(group) = turn.node.state.group {
-            turn.announce(Message::Beat { group, normal: true });
-            turn.set_timer(Timer::Beat, turn.node.config.timing.beat);
+            turn.postpone_quiet();
         }
     }
 

@@ -6,12 +6,15 @@ use super::{Event, Node};
 use crate::config::{Algorithm, Config, Durability, Timing};
 use crate::effects::{Effect, Effects, FailCause, Note, Ticket};
 use crate::id::{GroupId, NodeId, NodeSet};
+use crate::key::{KEY_BYTES, Keys, LinkKey};
+use crate::link::{Header, look_into, seal};
 use crate::state::{StateVector, Status};
 use crate::station::Station;
 use crate::time::{Duration, Instant};
 use crate::timers::Timer;
-use crate::wire::{DATAGRAM_BYTES_MAX, Destination, Envelope, Frame, Message, Reject};
+use crate::wire::{DATAGRAM_BYTES_MAX, Destination, Echoes, Envelope, Kind, Message, Reject};
 use std::boxed::Box;
+use std::cell::Cell;
 use std::vec::Vec;
 
 /// The epoch that a node on the bench finds stored, and the one that it runs in.
@@ -19,6 +22,13 @@ pub const STORED_EPOCH: u32 = 40;
 pub const BOOT: u32 = STORED_EPOCH + 2;
 /// The epoch of all peers.
 pub const PEER_BOOT: u32 = 7;
+/// Tells the board of the node on the bench from others.
+pub const INSTANCE: u32 = 0x1257_a7ce;
+
+/// The key of the flock.
+pub fn keys() -> Keys {
+    Keys::one(1, LinkKey::new([0x5a; KEY_BYTES]))
+}
 
 pub fn id(n: u8) -> NodeId {
     NodeId::new(n).expect("ids start at 1")
@@ -59,6 +69,8 @@ pub fn config<const W: usize>(me: u8, nodes: u8, algorithm: Algorithm) -> Config
 pub struct Sent<const W: usize> {
     pub to: Destination,
     pub call: u32,
+    /// The boot in which the node knows the receiver.
+    pub receiver: u32,
     pub envelope: Envelope<W>,
     pub message: Message<'static, W>,
 }
@@ -184,6 +196,10 @@ pub struct Bench<const W: usize> {
     pub now: Instant,
     /// The call number of the latest request that a peer sent.
     pub peer_call: u32,
+    /// The sequence number of the latest datagram that a peer made.
+    pub peer_sequence: Cell<u32>,
+    /// The Hellos of the node. They are the link's affair: its tests look at them here.
+    pub hellos: Vec<Sent<W>>,
     last_tick: Instant,
     effects: Effects<W>,
 }
@@ -192,21 +208,43 @@ impl<const W: usize> Bench<W> {
     /// Power is still off.
     pub fn off(config: Config<W>) -> Self {
         Self {
-            node: Node::new(config).expect("a good configuration"),
+            node: Node::new(config, keys(), INSTANCE).expect("a good configuration"),
             now: Instant(1_000_000),
             peer_call: 100,
+            peer_sequence: Cell::new(0),
+            hellos: Vec::new(),
             last_tick: Instant(0),
             effects: Effects::default(),
         }
     }
 
-    /// The node has booted and its epoch is durable; also what it did then.
+    /// The node has booted, its epoch is durable, and all others have answered its greeting; also
+    /// what it did then.
     pub fn booted(config: Config<W>) -> (Self, Acts<W>) {
+        let (mut bench, mut acts) = Self::waking(config);
+        if bench.due_in(Timer::Greeting).is_some_and(|wait| wait < bench.timing().tp) {
+            acts = bench.fire(Timer::Greeting);
+        }
+        for other in bench.node.config().others().iter() {
+            acts.none();
+            acts = bench.request(other.get(), Self::answer_to_greeting());
+        }
+        (bench, acts)
+    }
+
+    /// The node has booted and its epoch is durable.
+    pub fn waking(config: Config<W>) -> (Self, Acts<W>) {
         let mut bench = Self::off(config);
         let boot = bench.step(Event::Boot { stored_epoch: Some(STORED_EPOCH) });
         assert_eq!(boot.0, [Act::Other(Effect::SaveEpoch(BOOT))]);
         let acts = bench.step(Event::EpochSaved { read_back: Some(BOOT) });
         (bench, acts)
+    }
+
+    /// What a node that is awake says to one that is not proven to it yet.
+    pub fn answer_to_greeting() -> Message<'static, W> {
+        let echoes = Echoes::NONE;
+        Message::Hello { asks: true, waking: false, uptime_ms: 9, instance: 0, echoes }
     }
 
     pub fn step(&mut self, event: Event<'_>) -> Acts<W> {
@@ -215,7 +253,15 @@ impl<const W: usize> Bench<W> {
         }
         self.node.step(self.now, event, &mut self.effects);
         assert_eq!(self.effects.overflowed(), 0, "effects were lost");
-        Acts(self.effects.iter().map(decoded).collect())
+        let mut acts: Vec<_> = self.effects.iter().map(decoded).collect();
+        acts.retain(|act| match act {
+            Act::Sent(sent) if sent.message.kind() == Kind::Hello => {
+                self.hellos.push(*sent);
+                false
+            }
+            _ => true,
+        });
+        Acts(acts)
     }
 
     // --- looking at the node ----------------------------------------------------------------
@@ -310,7 +356,12 @@ impl<const W: usize> Bench<W> {
     // --- datagrams --------------------------------------------------------------------------
 
     pub fn receive(&mut self, bytes: &[u8]) -> Acts<W> {
-        self.step(Event::Datagram { received: self.now, bytes })
+        self.receive_late(self.now, bytes)
+    }
+
+    /// A datagram that has waited since `received`.
+    pub fn receive_late(&mut self, received: Instant, bytes: &[u8]) -> Acts<W> {
+        self.step(Event::Datagram { received, bytes: &mut bytes.to_vec() })
     }
 
     /// A new broadcast of a peer that names `awaited`.
@@ -361,13 +412,26 @@ impl<const W: usize> Bench<W> {
         envelope: Envelope<W>,
         message: Message<'_, W>,
     ) -> Vec<u8> {
-        let kind = message.kind();
-        let network = self.node.config().network;
-        let (source, boot) = (id(from), PEER_BOOT);
-        let head = Frame { kind, network, source, destination, boot, call, body: &[] };
+        self.peer_sequence.set(self.peer_sequence.get() + 1);
+        let header = self.header(from, destination, message.kind());
+        let numbers = (call, self.node.boot_epoch());
         let mut room = [0; DATAGRAM_BYTES_MAX];
-        let len = message.emit(&head, &envelope, &mut room).expect("it fits");
-        room[..len].to_vec()
+        let key = &keys().send.key;
+        let len = seal::seal(&header, key, numbers, &envelope, &message, &mut room);
+        room[..len.expect("it fits")].to_vec()
+    }
+
+    /// The header of a peer's latest datagram.
+    pub fn header(&self, from: u8, destination: Destination, kind: Kind) -> Header {
+        Header {
+            kind,
+            network: self.node.config().network,
+            source: id(from),
+            destination,
+            boot: PEER_BOOT,
+            sequence: self.peer_sequence.get(),
+            key: 1,
+        }
     }
 
     // --- storage and application ------------------------------------------------------------
@@ -386,11 +450,13 @@ fn decoded<const W: usize>(effect: Effect<'_, W>) -> Act<W> {
         Effect::Send { to, kind, datagram } => {
             assert!(datagram.len() <= DATAGRAM_BYTES_MAX);
             // Kept for ever, so that a test can hold on to the message. Tests end soon.
-            let datagram: &'static [u8] = Box::leak(datagram.into());
-            let frame = Frame::new_checked(datagram).expect("a datagram that can be read");
+            let datagram: &'static mut [u8] = Box::leak(datagram.into());
+            let opened = look_into(&keys(), datagram).expect("a datagram that can be opened");
+            let frame = opened.frame;
             let (envelope, message) = Message::parse(&frame).expect("a message");
             assert_eq!((frame.kind, frame.destination), (kind, to));
-            return Act::Sent(Sent { to, call: frame.call, envelope, message });
+            let (call, receiver) = (frame.call, opened.receiver);
+            return Act::Sent(Sent { to, call, receiver, envelope, message });
         }
         Effect::SaveEpoch(epoch) => Effect::SaveEpoch(epoch),
         Effect::SaveState { ticket, wait } => Effect::SaveState { ticket, wait },

@@ -120,6 +120,7 @@ pub fn boot(cause: ResetCause, epoch: u32, config: &Config<WORDS>) {
     let algorithm = match config.algorithm {
         Algorithm::Bully => intern!("bully"),
         Algorithm::Invitation => intern!("invitation"),
+        Algorithm::Ring => intern!("ring"),
     };
     let timing = &config.timing;
     defmt::info!(
@@ -177,6 +178,7 @@ pub fn note(note: Note) {
         Note::Election(group) => (intern!("election"), group.coordinator.get(), group.number),
         Note::ProvokedBy(id) => (intern!("provoked"), id.get(), 0),
         Note::HaltFromBelow(id) => (intern!("halt-from-below"), id.get(), 0),
+        Note::NotAuthentic(id) => (intern!("not-authentic"), id.get(), 0),
         Note::Mute(reason) => {
             return mute(match reason {
                 MuteReason::NoEpoch => intern!("no-epoch"),
@@ -252,6 +254,11 @@ fn kind_name(kind: Kind) -> Str {
         Kind::Invitation => intern!("Invitation"),
         Kind::Accept => intern!("Accept"),
         Kind::Beat => intern!("Beat"),
+        Kind::Hello => intern!("Hello"),
+        Kind::Clash => intern!("Clash"),
+        Kind::Elect => intern!("Elect"),
+        Kind::Coord => intern!("Coord"),
+        Kind::RingReady => intern!("RingReady"),
         Kind::AytAns => intern!("AytAns"),
         Kind::AynAns => intern!("AynAns"),
         Kind::HaltAck => intern!("HaltAck"),
@@ -260,6 +267,7 @@ fn kind_name(kind: Kind) -> Str {
         Kind::AycAns => intern!("AycAns"),
         Kind::AcceptAns => intern!("AcceptAns"),
         Kind::ReadyAns => intern!("ReadyAns"),
+        Kind::HopAck => intern!("HopAck"),
     }
 }
 
@@ -277,6 +285,11 @@ pub const REJECTS: [Reject; Reject::COUNT] = [
     Reject::Field,
     Reject::Capacity,
     Reject::OldBoot,
+    Reject::Key,
+    Reject::Replayed,
+    Reject::Forged,
+    Reject::Unproven,
+    Reject::Budget,
     Reject::WrongAlgorithm,
     Reject::NotAwaited,
     Reject::Down,
@@ -297,6 +310,11 @@ fn reject_name(reason: Reject) -> Str {
         Reject::Field => intern!("field"),
         Reject::Capacity => intern!("capacity"),
         Reject::OldBoot => intern!("old-boot"),
+        Reject::Key => intern!("key"),
+        Reject::Replayed => intern!("replayed"),
+        Reject::Forged => intern!("forged"),
+        Reject::Unproven => intern!("unproven"),
+        Reject::Budget => intern!("budget"),
         Reject::WrongAlgorithm => intern!("wrong-algorithm"),
         Reject::NotAwaited => intern!("not-awaited"),
         Reject::Down => intern!("down"),

@@ -30,14 +30,14 @@ const PREPARE_FIRST: Duration = Duration::from_millis(5_000);
 /// How often counters are looked through.
 const REPORT_PERIOD: Duration = Duration::from_millis(1_000);
 
-/// Room for the longest datagram of a flock of 64: an Invitation to 63 coordinators (14 bytes of
-/// header, 9 of the awaited set, 9 of the group, 10 for each), or a Ready (43 bytes and its
-/// definition).
+/// Room for the longest datagram of a flock of 64: an Invitation to 63 coordinators (19 bytes of
+/// header and call, 9 of the awaited set, 10 of group and count, 10 for each, 16 of the tag), or a
+/// Ready (64 bytes and its definition).
 pub const DATAGRAM_ROOM: usize = 704;
 
 const _: () = assert!(StateVector::<WORDS>::RECORD_BYTES_MAX <= ELECTION_BYTES_MAX);
-const _: () = assert!(14 + 9 + 9 + 63 * 10 <= DATAGRAM_ROOM);
-const _: () = assert!(43 + DEFINITION_BYTES_MAX <= DATAGRAM_ROOM);
+const _: () = assert!(19 + 9 + 10 + 63 * 10 + 16 <= DATAGRAM_ROOM);
+const _: () = assert!(64 + DEFINITION_BYTES_MAX <= DATAGRAM_ROOM);
 
 /// The multicast group of a node, or of all: see the module's text.
 #[must_use]
@@ -140,7 +140,7 @@ where
                 select3(self.answers.receive(), self.socket.recv_from(&mut room), timer).await;
             match next {
                 Either3::First(answer) => self.saved(&mut memory, answer).await,
-                Either3::Second(received) => self.datagram(&mut memory, &room, received).await,
+                Either3::Second(received) => self.datagram(&mut memory, &mut room, received).await,
                 Either3::Third(()) => {}
             }
         }
@@ -168,13 +168,13 @@ where
     async fn datagram(
         &mut self,
         memory: &mut Memory,
-        room: &[u8],
+        room: &mut [u8],
         received: Result<(usize, UdpMetadata), RecvError>,
     ) {
         let bytes = match received {
-            Ok((len, _)) => room.get(..len).unwrap_or(&[]),
+            Ok((len, _)) => room.get_mut(..len).unwrap_or(&mut []),
             // Longer than any datagram of ours: the core counts it as too short.
-            Err(RecvError::Truncated) => &[],
+            Err(RecvError::Truncated) => &mut [],
         };
         let received = self.board.arrived(bytes).unwrap_or_else(now);
         self.step(memory, Event::Datagram { received, bytes }).await;

@@ -12,19 +12,21 @@ use crate::provision::{self, BadProvision, Provision};
 #[derive(Debug)]
 pub struct Started {
     pub provision: Provision<WORDS>,
-    /// `None`: a board that was provisioned without keys.
-    pub keys: Option<Keys>,
+    /// The keys of the flock.
+    pub keys: Keys,
     /// The epoch of this boot: durable, read back, used by no boot before.
     pub epoch: u32,
 }
 
 /// Opens the cells, logs what had to be repaired, reads who this board is, and makes the epoch of
-/// this boot durable. `Err` says why the node must stay mute.
+/// this boot durable. `Err` says why the node must stay mute. An image that was built for one network
+/// (`network`) refuses the flash of another: somebody has swapped parts.
 ///
 /// Cancel safety: not cancel safe; it saves.
 pub async fn open<F: NorFlash, const PAGES: usize, const BUFFER: usize>(
     flash: F,
     layout: &Layout,
+    network: Option<u16>,
 ) -> Result<(Store<F, PAGES, BUFFER>, Started), Str> {
     let (mut store, report) =
         Store::open(flash, layout).await.map_err(|error| log::reason_name(error.reason))?;
@@ -41,7 +43,7 @@ pub async fn open<F: NorFlash, const PAGES: usize, const BUFFER: usize>(
         Provisioning::Partial => return Err(intern!("provisioning-cut-short")),
         Provisioning::Unreadable { .. } => return Err(intern!("unreadable")),
     }
-    let provision = match store.configuration_chunk(0).await {
+    let provision: Provision<WORDS> = match store.configuration_chunk(0).await {
         Ok(Some(chunk)) if chunk.format > provision::FORMAT => return Err(intern!("newer-format")),
         Ok(Some(chunk)) => Provision::decode(chunk.value).map_err(|bad| match bad {
             BadProvision::Length => intern!("configuration-length"),
@@ -51,10 +53,14 @@ pub async fn open<F: NorFlash, const PAGES: usize, const BUFFER: usize>(
         Ok(None) => return Err(intern!("unprovisioned")),
         Err(error) => return Err(log::reason_name(error.reason)),
     };
-    let lease = store.begin_epoch().await.map_err(|error| log::reason_name(error.reason))?;
-    let keys = store.keys().await.map_err(|error| log::reason_name(error.reason))?;
-    if provision.keyed && keys.is_none() {
-        return Err(intern!("keys-missing"));
+    if network.is_some_and(|network| network != provision.config.network) {
+        return Err(intern!("other-network"));
     }
+    let lease = store.begin_epoch().await.map_err(|error| log::reason_name(error.reason))?;
+    let keys = store
+        .keys()
+        .await
+        .map_err(|error| log::reason_name(error.reason))?
+        .ok_or(intern!("keys-missing"))?;
     Ok((store, Started { provision, keys, epoch: lease.epoch().0 }))
 }

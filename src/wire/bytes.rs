@@ -1,6 +1,6 @@
 //! A reader and a writer that cannot run over their slice.
 
-use super::Reject;
+use super::{DEFINITION_BYTES_MAX, Reject};
 use crate::id::{GroupId, NodeId, NodeSet};
 use crate::state::Status;
 
@@ -88,6 +88,14 @@ impl<'a> Reader<'a> {
         Ok(set)
     }
 
+    pub fn definition(&mut self) -> Result<&'a [u8], Reject> {
+        let len = self.u16()? as usize;
+        if len > DEFINITION_BYTES_MAX {
+            return Err(Reject::Field);
+        }
+        self.slice(len)
+    }
+
     pub fn end(&self) -> Result<(), Reject> {
         if self.rest.is_empty() { Ok(()) } else { Err(Reject::Length) }
     }
@@ -135,6 +143,11 @@ impl<'a> Writer<'a> {
         for index in 0..len {
             self.byte(set.byte(index));
         }
+    }
+
+    pub fn definition(&mut self, definition: &[u8]) {
+        self.slice(&(definition.len() as u16).to_le_bytes());
+        self.slice(definition);
     }
 
     /// How many bytes were written, or `None` if they did not fit.

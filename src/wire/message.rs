@@ -1,8 +1,8 @@
-//! The meaning of a datagram: the messages of PROTOCOLS sections 1 and 2, in the paper's words.
+//! The meaning of a datagram: the messages of PROTOCOLS sections 1 to 3, in the paper's words.
 
 use super::bytes::{Reader, Writer};
 use super::{Destination, Frame, Kind, Reject};
-use crate::id::{GroupId, NodeSet};
+use crate::id::{GroupId, NodeId, NodeSet};
 use crate::state::Status;
 
 /// The content of a datagram.
@@ -78,6 +78,50 @@ pub enum Message<'a, const W: usize> {
         group: GroupId,
         normal: bool,
     },
+    /// The link's own: I am in this boot, and know you in that one. A `waking` node takes no part in
+    /// elections yet; those whose answer is awaited are asked to say as much (`asks`).
+    Hello {
+        asks: bool,
+        waking: bool,
+        uptime_ms: u32,
+        instance: u32,
+        echoes: Echoes<'a>,
+    },
+    /// Two boards have the id of the sender; the other one is the `instance` that fell silent.
+    Clash {
+        instance: u32,
+    },
+    /// The token of a ring election; its lap is its kind.
+    Token(Token<'a, W>),
+    /// The next node has the token.
+    HopAck,
+}
+
+/// What goes round in a ring election.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Token<'a, const W: usize> {
+    pub lap: Lap,
+    /// The initiator and its number: the group that this run will make.
+    pub run: GroupId,
+    /// Of two runs that meet, the one with the larger (round, run) goes on.
+    pub round: u32,
+    /// The nodes that have joined. Their order is that of the ring, so that a set is enough.
+    pub list: NodeSet<W>,
+    /// The nodes that did not answer.
+    pub suspects: NodeSet<W>,
+    /// Only in the Ready lap; empty before.
+    pub definition: &'a [u8],
+}
+
+/// What the token does on its way round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Lap {
+    /// Stop, and join the list.
+    Elect,
+    /// The highest of the list is the coordinator.
+    Coord,
+    /// Here is the definition.
+    Ready,
 }
 
 /// What stands between header and message: whom a broadcast awaits, or whom a reply answers.
@@ -112,6 +156,14 @@ impl<'a, const W: usize> Message<'a, W> {
             Self::Accept { .. } => Kind::Accept,
             Self::AcceptAns { .. } => Kind::AcceptAns,
             Self::Beat { .. } => Kind::Beat,
+            Self::Hello { .. } => Kind::Hello,
+            Self::Clash { .. } => Kind::Clash,
+            Self::Token(token) => match token.lap {
+                Lap::Elect => Kind::Elect,
+                Lap::Coord => Kind::Coord,
+                Lap::Ready => Kind::RingReady,
+            },
+            Self::HopAck => Kind::HopAck,
         }
     }
 
@@ -137,12 +189,7 @@ impl<'a, const W: usize> Message<'a, W> {
             Kind::NewCoordinator => Self::NewCoordinator { group: r.group::<W>()? },
             Kind::NcAck => Self::NcAck { accepted: r.flag()? },
             Kind::Ready => {
-                let (group, up) = (r.group::<W>()?, r.set()?);
-                let len = r.u16()? as usize;
-                if len > super::DEFINITION_BYTES_MAX {
-                    return Err(Reject::Field);
-                }
-                Self::Ready { group, up, definition: r.slice(len)? }
+                Self::Ready { group: r.group::<W>()?, up: r.set()?, definition: r.definition()? }
             }
             Kind::ReadyAck => Self::ReadyAck { accepted: r.flag()? },
             Kind::ReadyAns => Self::ReadyAns { ok: r.flag()? },
@@ -160,15 +207,39 @@ impl<'a, const W: usize> Message<'a, W> {
             Kind::Accept => Self::Accept { group: r.group::<W>()? },
             Kind::AcceptAns => Self::AcceptAns { ok: r.flag()? },
             Kind::Beat => Self::Beat { group: r.group::<W>()?, normal: r.flag()? },
+            Kind::Hello => {
+                let flags = r.byte()?;
+                if flags & !(HELLO_ASKS | HELLO_WAKING) != 0 {
+                    return Err(Reject::Field);
+                }
+                Self::Hello {
+                    asks: flags & HELLO_ASKS != 0,
+                    waking: flags & HELLO_WAKING != 0,
+                    uptime_ms: r.u32()?,
+                    instance: r.u32()?,
+                    echoes: Echoes::parse(&mut r)?,
+                }
+            }
+            Kind::Clash => Self::Clash { instance: r.u32()? },
+            Kind::Elect => Self::Token(Token::parse(Lap::Elect, &mut r)?),
+            Kind::Coord => Self::Token(Token::parse(Lap::Coord, &mut r)?),
+            Kind::RingReady => Self::Token(Token::parse(Lap::Ready, &mut r)?),
+            Kind::HopAck => Self::HopAck,
         };
         r.end()?;
         Ok((envelope, message))
     }
 
-    /// Writes a whole datagram and returns its length, or `None` if there was no room.
+    /// Writes a whole datagram of version 1 and returns its length, or `None` if there was no room.
     pub fn emit(&self, head: &Frame<'_>, envelope: &Envelope<W>, room: &mut [u8]) -> Option<usize> {
         let mut w = Writer::new(room);
         head.emit_header(&mut w);
+        self.emit_content(envelope, &mut w);
+        w.finish()
+    }
+
+    /// Writes what both versions have in common: all that follows the call number.
+    pub(crate) fn emit_content(&self, envelope: &Envelope<W>, w: &mut Writer<'_>) {
         match envelope {
             Envelope::Request => {}
             Envelope::Broadcast { awaited } => w.set(awaited),
@@ -189,8 +260,7 @@ impl<'a, const W: usize> Message<'a, W> {
             Self::Ready { group, up, definition } => {
                 w.group(group);
                 w.set(&up);
-                w.slice(&(definition.len() as u16).to_le_bytes());
-                w.slice(definition);
+                w.definition(definition);
             }
             Self::AreYouCoordinator { group, roll_call } => {
                 w.group(group);
@@ -206,15 +276,92 @@ impl<'a, const W: usize> Message<'a, W> {
                 w.byte(invitees.count);
                 w.slice(invitees.bytes);
             }
-            Self::HaltAck => {}
+            Self::Token(token) => {
+                w.group(token.run);
+                w.slice(&token.round.to_le_bytes());
+                w.set(&token.list);
+                w.set(&token.suspects);
+                if token.lap == Lap::Ready {
+                    w.definition(token.definition);
+                }
+            }
+            Self::HaltAck | Self::HopAck => {}
             Self::AytAns { yes: flag }
             | Self::AynAns { normal: flag }
             | Self::NcAck { accepted: flag }
             | Self::ReadyAck { accepted: flag }
             | Self::ReadyAns { ok: flag }
             | Self::AcceptAns { ok: flag } => w.byte(flag.into()),
+            Self::Hello { asks, waking, uptime_ms, instance, echoes } => {
+                let asks = if asks { HELLO_ASKS } else { 0 };
+                w.byte(asks | if waking { HELLO_WAKING } else { 0 });
+                w.slice(&uptime_ms.to_le_bytes());
+                w.slice(&instance.to_le_bytes());
+                w.byte((echoes.0.len() / ECHO_BYTES) as u8);
+                w.slice(echoes.0);
+            }
+            Self::Clash { instance } => w.slice(&instance.to_le_bytes()),
         }
-        w.finish()
+    }
+}
+
+const HELLO_ASKS: u8 = 1;
+const HELLO_WAKING: u8 = 2;
+
+/// An id and a boot epoch.
+const ECHO_BYTES: usize = 5;
+/// The most echoes: all but the sender.
+const ECHOES_MAX: usize = 254;
+
+// The longest Hello: header, call, awaited set, flags, uptime, instance, count, echoes, tag.
+const _: () = assert!(15 + 4 + 33 + 10 + ECHOES_MAX * ECHO_BYTES + 16 <= super::DATAGRAM_BYTES_MAX);
+
+/// The boots in which the sender of a Hello knows others: pairs of an id and a boot epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Echoes<'a>(&'a [u8]);
+
+impl<'a> Echoes<'a> {
+    pub const NONE: Self = Self(&[]);
+
+    fn parse(r: &mut Reader<'a>) -> Result<Self, Reject> {
+        let count = usize::from(r.byte()?);
+        r.slice(count * ECHO_BYTES).map(Self)
+    }
+
+    /// Whether node `id` is known in the boot `epoch`.
+    #[must_use]
+    pub fn contains(&self, id: NodeId, epoch: u32) -> bool {
+        let [e0, e1, e2, e3] = epoch.to_le_bytes();
+        self.0.as_chunks::<ECHO_BYTES>().0.contains(&[id.get(), e0, e1, e2, e3])
+    }
+}
+
+/// Room in which echoes are written.
+#[derive(Debug, Default)]
+pub(crate) struct EchoList(heapless::Vec<u8, { ECHOES_MAX * ECHO_BYTES }>);
+
+impl EchoList {
+    /// One too many is left out: there are no more than 254 others.
+    pub fn push(&mut self, id: NodeId, epoch: u32) {
+        let [e0, e1, e2, e3] = epoch.to_le_bytes();
+        let _ = self.0.extend_from_slice(&[id.get(), e0, e1, e2, e3]);
+    }
+
+    pub fn entries(&self) -> Echoes<'_> {
+        Echoes(&self.0)
+    }
+}
+
+impl<'a, const W: usize> Token<'a, W> {
+    fn parse(lap: Lap, r: &mut Reader<'a>) -> Result<Self, Reject> {
+        Ok(Self {
+            lap,
+            run: r.group::<W>()?,
+            round: r.u32()?,
+            list: r.set()?,
+            suspects: r.set()?,
+            definition: if lap == Lap::Ready { r.definition()? } else { &[] },
+        })
     }
 }
 

@@ -1,9 +1,13 @@
-//! Datagrams: first a checked view, then a meaning.
+//! What datagrams say: first a checked view, then a meaning.
 //!
-//! [`Frame::new_checked`] proves that the header can be read and is of this protocol version;
-//! [`Message::parse`] judges the content. Every rejection has a reason, and the node counts them.
+//! On the wire a datagram is sealed ([`crate::link`]); opened, it is a [`Frame`], and
+//! [`Message::parse`] judges its content. Every rejection has a reason, and the node counts them.
+//!
+//! Version 1 of the protocol was in the clear: the same content behind another header, which
+//! [`Frame::new_checked`] reads. Only a flock that is being moved to the sealed version takes it.
 //!
 //! ```text
+//! version 1
 //!  0        1        2                 4        5        6                  10                14
 //!  +--------+--------+-----------------+--------+--------+------------------+------------------+----
 //!  | version| kind   | network (LE)    | source | dest.  | boot epoch (LE)  | call number (LE) | body
@@ -20,12 +24,12 @@ mod message;
 mod tests;
 
 pub(crate) use bytes::{Reader, Writer};
-pub(crate) use message::InviteeList;
-pub use message::{Envelope, Invitees, Message};
+pub(crate) use message::{EchoList, InviteeList};
+pub use message::{Echoes, Envelope, Invitees, Lap, Message, Token};
 
 use crate::id::NodeId;
 
-/// The version of this protocol.
+/// The version of this protocol that was in the clear.
 pub const VERSION: u8 = 1;
 /// No datagram is longer, so that IP never fragments one.
 pub const DATAGRAM_BYTES_MAX: usize = 1472;
@@ -36,6 +40,11 @@ pub(crate) const HEADER_BYTES: usize = 14;
 
 // The longest Ready: header, awaited set, group, members, length, definition.
 const _: () = assert!(HEADER_BYTES + 33 + 9 + 33 + 2 + DEFINITION_BYTES_MAX <= DATAGRAM_BYTES_MAX);
+
+// The longest token of the ring: header, run, round, list, suspects, length, definition; and 32 bytes
+// are left for a seal.
+const _: () =
+    assert!(HEADER_BYTES + 9 + 4 + 33 + 33 + 2 + DEFINITION_BYTES_MAX + 32 <= DATAGRAM_BYTES_MAX);
 
 /// What a datagram is: the paper's message names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,6 +59,11 @@ pub enum Kind {
     Invitation = 7,
     Accept = 8,
     Beat = 9,
+    Hello = 10,
+    Clash = 11,
+    Elect = 12,
+    Coord = 13,
+    RingReady = 14,
     AytAns = 65,
     AynAns = 66,
     HaltAck = 67,
@@ -58,10 +72,11 @@ pub enum Kind {
     AycAns = 70,
     AcceptAns = 71,
     ReadyAns = 72,
+    HopAck = 73,
 }
 
 impl Kind {
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 23] = [
         Self::AreYouThere,
         Self::AreYouNormal,
         Self::Halt,
@@ -71,6 +86,11 @@ impl Kind {
         Self::Invitation,
         Self::Accept,
         Self::Beat,
+        Self::Hello,
+        Self::Clash,
+        Self::Elect,
+        Self::Coord,
+        Self::RingReady,
         Self::AytAns,
         Self::AynAns,
         Self::HaltAck,
@@ -79,9 +99,10 @@ impl Kind {
         Self::AycAns,
         Self::AcceptAns,
         Self::ReadyAns,
+        Self::HopAck,
     ];
 
-    fn from_byte(byte: u8) -> Option<Self> {
+    pub(crate) fn from_byte(byte: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as u8 == byte)
     }
 
@@ -104,6 +125,11 @@ impl Kind {
             Self::Invitation => "Invitation",
             Self::Accept => "Accept",
             Self::Beat => "Beat",
+            Self::Hello => "Hello",
+            Self::Clash => "Clash",
+            Self::Elect => "Elect",
+            Self::Coord => "Coord",
+            Self::RingReady => "RingReady",
             Self::AytAns => "AytAns",
             Self::AynAns => "AynAns",
             Self::HaltAck => "HaltAck",
@@ -112,6 +138,7 @@ impl Kind {
             Self::AycAns => "AycAns",
             Self::AcceptAns => "AcceptAns",
             Self::ReadyAns => "ReadyAns",
+            Self::HopAck => "HopAck",
         }
     }
 }
@@ -151,6 +178,16 @@ pub enum Reject {
     Capacity,
     /// From an earlier boot of its sender.
     OldBoot,
+    /// Sealed with a key that this node does not have.
+    Key,
+    /// Not above the last number of its sender that was handled: heard before, or overtaken.
+    Replayed,
+    /// The seal is broken: not from a holder of the key, or not as it was sent.
+    Forged,
+    /// Authentic, but its sender has not shown yet that it speaks to this boot of the node.
+    Unproven,
+    /// One request more than any node in its right mind sends.
+    Budget,
     /// A message of another election algorithm.
     WrongAlgorithm,
     /// A reply to no outstanding call, or from a node that is no longer awaited.
@@ -163,7 +200,7 @@ pub enum Reject {
 }
 
 impl Reject {
-    pub const COUNT: usize = 16;
+    pub const COUNT: usize = 21;
 }
 
 /// A datagram whose header has been checked: reading it cannot fail.

@@ -58,6 +58,25 @@ fn invitees<const W: usize>() -> impl Strategy<Value = Invitees<'static, W>> {
     })
 }
 
+fn echoes() -> impl Strategy<Value = Echoes<'static>> {
+    vec((node_id::<4>(), any::<u32>()), 0..9).prop_map(|entries| {
+        let list = Box::leak(Box::new(EchoList::default()));
+        entries.into_iter().for_each(|(id, epoch)| list.push(id, epoch));
+        list.entries()
+    })
+}
+
+fn token<const W: usize>() -> impl Strategy<Value = Token<'static, W>> {
+    let lap = prop::sample::select(vec![Lap::Elect, Lap::Coord, Lap::Ready]);
+    let sets = (node_set::<W>(), node_set::<W>());
+    (lap, group::<W>(), any::<u32>(), sets, definition()).prop_map(
+        |(lap, run, round, (list, suspects), definition)| {
+            let definition = if lap == Lap::Ready { definition } else { &[] };
+            Token { lap, run, round, list, suspects, definition }
+        },
+    )
+}
+
 fn message<const W: usize>() -> impl Strategy<Value = Message<'static, W>> {
     let flag = any::<bool>;
     prop_oneof![
@@ -83,6 +102,18 @@ fn message<const W: usize>() -> impl Strategy<Value = Message<'static, W>> {
         group::<W>().prop_map(|group| Message::Accept { group }),
         flag().prop_map(|ok| Message::AcceptAns { ok }),
         (group::<W>(), flag()).prop_map(|(group, normal)| Message::Beat { group, normal }),
+        (flag(), flag(), any::<u32>(), any::<u32>(), echoes()).prop_map(
+            |(asks, waking, uptime_ms, instance, echoes)| Message::Hello {
+                asks,
+                waking,
+                uptime_ms,
+                instance,
+                echoes,
+            }
+        ),
+        any::<u32>().prop_map(|instance| Message::Clash { instance }),
+        token::<W>().prop_map(Message::Token),
+        Just(Message::HopAck),
     ]
 }
 
@@ -325,6 +356,24 @@ fn the_longest_ready_fits_one_datagram() {
     assert_eq!(bytes.len(), HEADER_BYTES + 33 + 9 + 33 + 2 + DEFINITION_BYTES_MAX);
     assert!(bytes.len() <= DATAGRAM_BYTES_MAX);
     assert_eq!(parsed::<4>(&bytes).unwrap().1, ready);
+}
+
+#[test]
+fn the_longest_token_leaves_room_for_a_seal() {
+    let everybody: NodeSet<4> = (1..=255).filter_map(NodeId::new).collect();
+    let token = Message::Token(Token {
+        lap: Lap::Ready,
+        run: group_of(255),
+        round: u32::MAX,
+        list: everybody,
+        suspects: everybody,
+        definition: &[7; DEFINITION_BYTES_MAX],
+    });
+    let mut room = [0; DATAGRAM_BYTES_MAX - 32];
+    let head = head(token.kind(), Destination::Node(id(1)));
+    let len = token.emit(&head, &Envelope::Request, &mut room).unwrap();
+    assert_eq!(len, HEADER_BYTES + 9 + 4 + 33 + 33 + 2 + DEFINITION_BYTES_MAX);
+    assert_eq!(parsed::<4>(&room[..len]).unwrap().1, token);
 }
 
 #[test]

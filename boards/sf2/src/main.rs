@@ -8,6 +8,7 @@ mod ethernet;
 mod executor;
 mod flash;
 mod interrupts;
+mod memory;
 #[cfg(feature = "provoke")]
 mod provoke;
 mod queue;
@@ -62,6 +63,16 @@ const TS_MIN: Duration = {
 /// Tp: 64 datagrams handled one after the other (0.1 ms each), behind one flash page that is being
 /// read or written (0.4 ms).
 const TP_MIN: Duration = Duration(7_000);
+
+/// Set at build time, the image serves one network only; by default it serves the one that its flash
+/// names.
+const NETWORK: Option<u16> = match option_env!("BELLWETHER_NETWORK") {
+    Some(number) => match u16::from_str_radix(number, 10) {
+        Ok(number) => Some(number),
+        Err(_) => panic!("BELLWETHER_NETWORK is not a number from 0 to 65535"),
+    },
+    None => None,
+};
 
 static REQUESTS: Channel<Raw, Request, 2> = Channel::new();
 static ANSWERS: Channel<Raw, Answer, 2> = Channel::new();
@@ -123,7 +134,7 @@ async fn bring_up(spawner: Spawner, cause: ResetCause) -> Result<(), Str> {
     static NODE: StaticCell<Node<WORDS>> = StaticCell::new();
     let no_room = |_| intern!("no-task");
     spawner.spawn(store_task().map_err(no_room)?);
-    let Started { provision, epoch, .. } = STARTED.wait().await?;
+    let Started { provision, keys, epoch } = STARTED.wait().await?;
     let config = provision.config;
     if config.timing.tp < TP_MIN {
         return Err(intern!("tp-below-board"));
@@ -137,13 +148,16 @@ async fn bring_up(spawner: Spawner, cause: ResetCause) -> Result<(), Str> {
         let IpAddress::Ipv4(group) = group_address(config.network, to);
         ethernet::multicast(group.octets())
     });
-    let node = NODE.init(Node::new(config).map_err(|_| intern!("configuration-refused"))?);
+    // Nothing here draws numbers that others must not guess; distinct ports and ids are enough.
+    let seed = u64::from(epoch) << 8 | u64::from(d);
+    // No two boards come this far in the same microsecond of their clocks, not even with one image.
+    let instance = (seed ^ embassy_time::Instant::now().as_micros()) as u32;
+    let node = Node::new(config, keys, instance).map_err(|_| intern!("configuration-refused"))?;
+    let node = NODE.init(node);
 
     static RESOURCES: StaticCell<StackResources<2>> = StaticCell::new();
     let address = Ipv4Cidr::new(Ipv4Address::new(a, b, c, d), 24);
     let static_config = StaticConfigV4 { address, gateway: None, dns_servers: Default::default() };
-    // Nothing here draws numbers that others must not guess; distinct ports and ids are enough.
-    let seed = u64::from(epoch) << 8 | u64::from(d);
     let (stack, runner) = embassy_net::new(
         Ethernet::start(mac, groups),
         embassy_net::Config::ipv4_static(static_config),
@@ -202,7 +216,7 @@ async fn link_task() {
 async fn store_task() {
     static STORE: StaticCell<Store> = StaticCell::new();
     // What was opened holds keys, and would be kept as long as this match lasts.
-    let store = match start::open(Flash::new(TIMES), &LAYOUT).await {
+    let store = match start::open(Flash::new(TIMES), &LAYOUT, NETWORK).await {
         Ok((store, started)) => {
             let store = STORE.init(store);
             STARTED.signal(Ok(started));

@@ -3,12 +3,14 @@
 use super::*;
 use crate::id::NodeSet;
 use crate::invitation::coordinator::INVITEES_ROOM;
-use crate::wire::{DATAGRAM_BYTES_MAX, HEADER_BYTES};
+use crate::link::seal::{HEADER_BYTES, TAG_BYTES};
+use crate::wire::DATAGRAM_BYTES_MAX;
 
 #[test]
 fn the_longest_chunk_of_an_invitation_fits_one_datagram() {
-    // Header, the set of those who are awaited, the group, the count, then the entries.
-    let longest = HEADER_BYTES + 1 + NodeSet::<4>::BYTES_MAX + 9 + 1 + INVITEES_ROOM;
+    // Header, call, the set of those who are awaited, the group, the count, the entries, the tag.
+    let text = 4 + 1 + NodeSet::<4>::BYTES_MAX + 9 + 1 + INVITEES_ROOM;
+    let longest = HEADER_BYTES + text + TAG_BYTES;
     assert!(longest <= DATAGRAM_BYTES_MAX, "{longest} bytes");
 }
 

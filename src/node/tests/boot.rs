@@ -33,7 +33,7 @@ fn stays_mute(bench: &mut Bench<1>) {
 
 #[test]
 fn d1_nothing_is_sent_before_the_epoch_is_durable() {
-    for algorithm in BOTH {
+    for algorithm in ALL {
         let mut bench = Bench::<1>::off(config(3, 5, algorithm));
         let acts = bench.step(Event::Boot { stored_epoch: Some(STORED_EPOCH) });
         assert_eq!(acts.0, [Act::Other(Effect::SaveEpoch(BOOT))]);
@@ -49,8 +49,9 @@ fn d1_nothing_is_sent_before_the_epoch_is_durable() {
             bench.step(Event::Saved(Ticket(1))).none();
         }
         assert_eq!(bench.state(), &StateVector::DOWN);
-        let acts = bench.step(Event::EpochSaved { read_back: Some(BOOT) });
-        assert!(!acts.sent().is_empty(), "now it speaks");
+        assert_eq!(bench.hellos, []);
+        bench.step(Event::EpochSaved { read_back: Some(BOOT) }).none();
+        assert_eq!(bench.hellos.len(), 1, "now it speaks");
         assert_eq!(bench.node.boot_epoch(), BOOT);
     }
 }
@@ -58,7 +59,7 @@ fn d1_nothing_is_sent_before_the_epoch_is_durable() {
 #[test]
 fn d1_an_epoch_that_reads_back_differently_makes_the_node_mute() {
     for read_back in [None, Some(BOOT - 1), Some(BOOT + 1), Some(STORED_EPOCH), Some(0)] {
-        for algorithm in BOTH {
+        for algorithm in ALL {
             let mut bench = Bench::off(config(3, 5, algorithm));
             bench.step(Event::Boot { stored_epoch: Some(STORED_EPOCH) }).ignore();
             let acts = bench.step(Event::EpochSaved { read_back });
@@ -87,7 +88,7 @@ fn d2_the_new_epoch_is_two_above_the_stored_one() {
 
 #[test]
 fn d3_without_a_readable_epoch_the_node_stays_mute() {
-    for algorithm in BOTH {
+    for algorithm in ALL {
         let mut bench = Bench::off(config(3, 5, algorithm));
         let acts = bench.step(Event::Boot { stored_epoch: None });
         is_mute(&acts, MuteReason::NoEpoch);
@@ -129,16 +130,17 @@ fn d4_when_group_numbers_end_the_node_fails_and_uses_none_twice() {
 
 #[test]
 fn d4_when_call_numbers_end_the_node_fails_and_uses_none_twice() {
-    for algorithm in BOTH {
+    for algorithm in ALL {
         let mut bench = awake(algorithm);
         bench.station_mut().call.use_up_numbers();
         let acts = match algorithm {
-            // The next round, and the next Beat.
+            // The next round, the next Beat, the next hop.
             Algorithm::Bully => {
                 bench.reply(4, Message::AytAns { yes: true }).none();
                 bench.fire(Timer::Quiet)
             }
             Algorithm::Invitation => bench.fire(Timer::Beat),
+            Algorithm::Ring => bench.fire(Timer::Phase),
         };
         assert_eq!(acts.failed(), Some(FailCause::NumbersExhausted));
         assert_eq!(acts.messages(), []);

@@ -27,7 +27,7 @@ fn question(bench: &Bench<1>) -> Vec<u8> {
 
 #[test]
 fn a_tick_that_is_later_than_tp_fails_the_node() {
-    for algorithm in BOTH {
+    for algorithm in ALL {
         let mut bench = awake(algorithm);
         bench.sleep(bench.timing().tp + Duration(1));
         let acts = bench.step(Event::Tick);
@@ -37,7 +37,7 @@ fn a_tick_that_is_later_than_tp_fails_the_node() {
 
 #[test]
 fn a_tick_just_in_time_does_not() {
-    for algorithm in BOTH {
+    for algorithm in ALL {
         let mut bench = awake(algorithm);
         for _ in 0..3 {
             bench.sleep(bench.timing().tp);
@@ -58,7 +58,7 @@ fn any_event_without_a_tick_in_time_fails_the_node_before_it_acts() {
         |bench| bench.saved(Ticket(1)),
         |bench| bench.reorganized(group_of(3, 1), b""),
     ];
-    for algorithm in BOTH {
+    for algorithm in ALL {
         for event in events {
             let mut bench = awake(algorithm);
             // Timers are due, too: the election or the Beat that they would cause does not happen.
@@ -83,12 +83,12 @@ fn answer_after(bench: &mut Bench<1>, waited: Duration) -> Acts<1> {
     let received = bench.now;
     bench.pass(waited).ignore();
     let bytes = question(bench);
-    bench.step(Event::Datagram { received, bytes: &bytes })
+    bench.receive_late(received, &bytes)
 }
 
 #[test]
 fn an_answer_later_than_tp_after_the_reception_fails_the_node() {
-    for algorithm in BOTH {
+    for algorithm in ALL {
         let mut bench = awake(algorithm);
         let tp = bench.timing().tp;
         let acts = answer_after(&mut bench, tp + Duration(1));
@@ -98,7 +98,7 @@ fn an_answer_later_than_tp_after_the_reception_fails_the_node() {
 
 #[test]
 fn an_answer_in_time_leaves_and_its_time_is_noted() {
-    for algorithm in BOTH {
+    for algorithm in ALL {
         let mut bench = awake(algorithm);
         let tp = bench.timing().tp;
         let acts = answer_after(&mut bench, tp);
@@ -131,7 +131,7 @@ fn a_halt_that_waited_too_long_is_not_acknowledged() {
     let message = Message::Halt { group: group_of(5, 1), binding: true };
     let envelope = Envelope::Broadcast { awaited: set([3]) };
     let bytes = bench.datagram(5, Destination::All, 9, envelope, message);
-    let acts = bench.step(Event::Datagram { received, bytes: &bytes });
+    let acts = bench.receive_late(received, &bytes);
     assert_eq!((acts.messages(), acts.failed()), ([].into(), Some(FailCause::Deadline)));
     assert_eq!(bench.status(), Status::Down);
 }
@@ -183,7 +183,7 @@ fn a_ready_in_answer_to_a_late_question_fails_the_node() {
     bench.pass(bench.timing().tp + Duration(1)).ignore();
     let message = Message::AreYouThere { group: Some(group), status: Status::Reorganization };
     let bytes = bench.datagram(1, Destination::Node(id(5)), 9, Envelope::Request, message);
-    let acts = bench.step(Event::Datagram { received, bytes: &bytes });
+    let acts = bench.receive_late(received, &bytes);
     assert_eq!(acts.0, [FAILED]);
 }
 

@@ -17,12 +17,17 @@ use crate::timers::Timer;
 use crate::wire::{InviteeList, Message};
 use std::boxed::Box;
 
-const BOTH: [Algorithm; 2] = [Algorithm::Bully, Algorithm::Invitation];
+const ALL: [Algorithm; 3] = [Algorithm::Bully, Algorithm::Invitation, Algorithm::Ring];
 
 /// Node 3 of the nodes 1 to 5, just awake.
 fn awake(algorithm: Algorithm) -> Bench<1> {
-    let (bench, acts) = Bench::booted(config(3, 5, algorithm));
+    let (mut bench, acts) = Bench::booted(config(3, 5, algorithm));
     acts.ignore();
+    if algorithm == Algorithm::Ring {
+        // It stays deaf for a while.
+        bench.fire(Timer::Phase).ignore();
+        bench.step(Event::Tick).none();
+    }
     bench
 }
 

@@ -10,6 +10,7 @@ use crate::id::NodeSet;
 use crate::node::testing::{Act, Acts, Sent, group_of, set};
 use crate::state::{StateVector, Status};
 use crate::time::Duration;
+use crate::wire::{Lap, Token};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +27,7 @@ enum Stimulus {
 }
 
 fn stimulus() -> impl Strategy<Value = Stimulus> {
-    let request = (1u8..6, 0u8..10, 0u8..5, any::<bool>(), any::<u8>(), any::<bool>()).prop_map(
+    let request = (1u8..6, 0u8..13, 0u8..5, any::<bool>(), any::<u8>(), any::<bool>()).prop_map(
         |(from, kind, group, flag, nodes, named)| Stimulus::Request {
             from,
             kind,
@@ -36,7 +37,7 @@ fn stimulus() -> impl Strategy<Value = Stimulus> {
             named,
         },
     );
-    let reply = (1u8..6, 0u8..9, prop::bool::weighted(0.8), any::<u8>())
+    let reply = (1u8..6, 0u8..10, prop::bool::weighted(0.8), any::<u8>())
         .prop_map(|(from, kind, flag, nodes)| Stimulus::Reply { from, kind, flag, nodes });
     prop_oneof![
         4 => Just(Stimulus::NextTimer),
@@ -163,6 +164,13 @@ impl Trial {
                 Message::Invitation { group: group_of(from, pick.into()), invitees }
             }
             8 => Message::Accept { group },
+            9..12 => {
+                let lap = [Lap::Elect, Lap::Coord, Lap::Ready][usize::from(kind) - 9];
+                let list = if flag { set(1..=5) } else { some(nodes) };
+                let definition = if lap == Lap::Ready { definition } else { &[] };
+                let (round, suspects) = (pick.into(), some(nodes >> 5));
+                Message::Token(Token { lap, run: group, round, list, suspects, definition })
+            }
             _ => Message::Beat { group, normal: flag },
         }
     }
@@ -179,7 +187,11 @@ impl Trial {
         let takes_part = matches!(state.status, Status::Reorganization | Status::Normal);
         if takes_part {
             let named = state.group.map(|group| group.coordinator);
-            assert!(named.is_some() && state.coordinator == named, "assertion 3a: {state:?}");
+            // The number of a ring's group is that of the run, and names its initiator.
+            let right = self.bench.node.config().algorithm == Algorithm::Ring
+                && state.coordinator.is_some()
+                || state.coordinator == named;
+            assert!(named.is_some() && right, "assertion 3a: {state:?}");
         }
         if state.status == Status::Normal {
             assert!(state.definition.is_some());
@@ -212,7 +224,7 @@ impl Trial {
             }
             Effect::Reorganize { group, members } => {
                 assert!(self.asked.insert(group), "assertion 3b: asked once for {group:?}");
-                assert_eq!(members, state.up.with(group.coordinator));
+                assert_eq!(members, state.up.with(self.bench.node.config().id));
                 self.reorganizations.push(group);
             }
             Effect::SaveState { ticket, wait: false } => self.saves.push((ticket, state.group)),
@@ -241,6 +253,13 @@ impl Trial {
             | Message::Accept { group }
             | Message::Beat { group, .. } => Some(group),
             Message::AreYouThere { group, .. } => group,
+            Message::Token(token) => {
+                let coordinates = state.coordinator == Some(self.bench.node.config().id);
+                if token.lap == Lap::Ready && !coordinates {
+                    assert!(self.durable.contains(&token.run), "passed on before it was durable");
+                }
+                Some(token.run)
+            }
             _ => return,
         };
         let content = (sent.message.kind().name(), group);
@@ -259,7 +278,8 @@ fn reply(from: u8, kind: u8, flag: bool, nodes: u8) -> Message<'static, 1> {
         4 => Message::ReadyAck { accepted: flag },
         5 => Message::ReadyAns { ok: flag },
         6 => Message::AycAns { yes: flag, group, up: some(nodes) },
-        _ => Message::AcceptAns { ok: flag },
+        7 => Message::AcceptAns { ok: flag },
+        _ => Message::HopAck,
     }
 }
 
@@ -279,6 +299,16 @@ proptest! {
     #[test]
     fn what_must_always_hold_in_invitation(me in 1u8..6, stimuli in vec(stimulus(), 1..120)) {
         try_all(me, &stimuli, Algorithm::Invitation, false);
+    }
+
+    #[test]
+    fn what_must_always_hold_in_ring(me in 1u8..6, stimuli in vec(stimulus(), 1..120)) {
+        try_all(me, &stimuli, Algorithm::Ring, false);
+    }
+
+    #[test]
+    fn what_must_always_hold_in_strict_ring(me in 1u8..6, stimuli in vec(stimulus(), 1..120)) {
+        try_all(me, &stimuli, Algorithm::Ring, true);
     }
 
     #[test]

@@ -128,7 +128,7 @@ fn strict_an_invitation_member_saves_every_change_first() {
 
 #[test]
 fn a_step_that_changes_nothing_saves_nothing() {
-    for algorithm in BOTH {
+    for algorithm in ALL {
         let mut node = Strict::booted(3, algorithm);
         let changes = node.changes;
         node.step(|bench| bench.step(Event::Tick)).none();

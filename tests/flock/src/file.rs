@@ -3,7 +3,7 @@
 //! ```toml
 //! network = "greenhouse"        # tells flocks on one wire apart
 //! number = 4660                 # optional; derived from the name otherwise
-//! algorithm = "bully"           # or "invitation"
+//! algorithm = "bully"           # or "invitation", "ring"
 //! board = "sf2"                 # all members are of this kind
 //! port = 4711
 //! tm_ms = 20                    # bounds as in a scenario file
@@ -25,7 +25,7 @@ use std::net::Ipv4Addr;
 use bellwether::cells::BootEpoch;
 use bellwether::config::{Algorithm, Config, ConfigError, Durability, Timing};
 use bellwether::id::NodeId;
-use bellwether::key::{Keys, Slot};
+use bellwether::key::{KEY_BYTES, Keys, LinkKey, Slot};
 use bellwether::node::Node;
 use bellwether::provision::Provision;
 use bellwether::time::Duration;
@@ -123,7 +123,6 @@ impl Flock {
             config,
             address: member.address.octets(),
             port: self.port,
-            keyed: true,
             accept_version_1: self.accept_version_1,
         })
     }
@@ -156,9 +155,12 @@ fn parse_document(document: Table<'_>) -> Result<Flock, BadFile> {
         Some(field) => field.whole(1, u16::MAX.into())? as u16,
         None => number_of(&name),
     };
-    let algorithm = document
-        .need("algorithm", "\"bully\" or \"invitation\"")?
-        .one_of(&[("bully", Algorithm::Bully), ("invitation", Algorithm::Invitation)])?;
+    let algorithm =
+        document.need("algorithm", "\"bully\", \"invitation\" or \"ring\"")?.one_of(&[
+            (scenario::Algorithm::Bully.name(), Algorithm::Bully),
+            (scenario::Algorithm::Invitation.name(), Algorithm::Invitation),
+            (scenario::Algorithm::Ring.name(), Algorithm::Ring),
+        ])?;
     let board = document.need("board", "the kind of the boards")?;
     let board = board.one_of(&BOARDS.each_ref().map(|board| (board.name, board)))?;
     let port = match document.get("port") {
@@ -346,7 +348,8 @@ fn check(document: Table<'_>, flock: &Flock) -> Result<(), BadFile> {
             let allowed = "allowed: spans of time below 71 minutes";
             return Err(document.bad("a span of time does not fit", allowed));
         }
-        if let Err(error) = Node::new(provision.config) {
+        let keys = Keys::one(1, LinkKey::new([0; KEY_BYTES]));
+        if let Err(error) = Node::new(provision.config, keys, 0) {
             let line = match error {
                 ConfigError::QuietTooShort { .. } => line("quiet_ms"),
                 ConfigError::CheckTooShort { .. } => line("check_ms"),

@@ -11,7 +11,7 @@ pub struct Sizes {
     pub memory: u64,
 }
 
-pub const FLASH_MAX: u64 = 96 << 10;
+pub const FLASH_MAX: u64 = 110 << 10;
 pub const MEMORY_MAX: u64 = 40 << 10;
 /// Below lies the stack of the thread, and nothing else (memory.x).
 const MEMORY_START: u64 = 0x2000_3000;

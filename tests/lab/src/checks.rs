@@ -93,7 +93,7 @@ pub fn violations(
     changes.extend(broken.iter().map(|at| (*at, 0, Change::Broken)));
     changes.sort_by_key(|(at, ..)| *at);
     let grace = timing.quiet.0 + timing.stagger.0 * nodes as u64 + 3 * timing.t.0;
-    let promised = scenario.algorithm == Algorithm::Bully;
+    let promised = scenario.algorithm != Algorithm::Invitation;
     let mut checker = Checker::new(nodes, promised, grace);
     let nothing = Seen { view: View::DOWN, hidden: false, powered: false, paused: false };
     let mut seen = vec![nothing; nodes];

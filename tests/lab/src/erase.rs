@@ -29,7 +29,7 @@ const WAITED_US: u64 = 150_000;
 
 fn ready_during_erase(image: &Arc<Image>, algorithm: Algorithm) -> Result<String, String> {
     let mut scenario = Scenario::undisturbed(algorithm, 3, 0);
-    (scenario.tm_us, scenario.tp_us) = (40_000, 40_000);
+    (scenario.tm_us, scenario.tp_us) = (40_000, 100_000);
     let mut flock = Flock::prepare(&scenario, Arc::clone(image), None)?;
     flash::age(&flock.flash_of(1), &scenario, 1)?;
     flock.begin();

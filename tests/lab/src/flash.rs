@@ -11,6 +11,7 @@ use bellwether::provision::{FORMAT, Provision};
 use bellwether::time::Duration;
 use bellwether_flash::{Nor, until_cut};
 use bellwether_flock::board::{ALL as BOARDS, Board};
+use bellwether_flock::file::Flock;
 use bellwether_flock::image::Contents;
 use bellwether_scenario::Scenario;
 
@@ -48,15 +49,12 @@ fn contents(scenario: &Scenario, id: u8) -> Result<Contents, String> {
         config.add_member(member, preference).map_err(|error| error.to_string())?;
     }
     let [network, _] = NETWORK.to_le_bytes();
-    let provision = Provision {
-        config,
-        address: [10, 66, network, id],
-        port: PORT,
-        keyed: false,
-        accept_version_1: false,
-    };
+    let provision =
+        Provision { config, address: [10, 66, network, id], port: PORT, accept_version_1: false };
+    let flock = Flock::parse("tests/lab/flock.toml", include_str!("../flock.toml"));
+    let keys = flock.map_err(|error| error.to_string())?.link_keys()?;
     // A flock of the lab is new in every run, so that its epochs may start at 0.
-    Ok(Contents { provision, keys: None, incarnation: 1, first_epoch: BootEpoch(0) })
+    Ok(Contents { provision, keys: Some(keys), incarnation: 1, first_epoch: BootEpoch(0) })
 }
 
 /// Writes the flash file of one node.
@@ -71,17 +69,29 @@ pub enum Flaw {
     Blank,
     /// Provisioned for a firmware that knows more.
     NewerFormat,
+    /// Provisioned for another network.
+    OtherNetwork,
     /// A save takes longer than the configuration allows.
     TsTooShort,
+    /// Provisioned before boards had keys.
+    NoKeys,
 }
 
 /// Writes a flash file of node 1 that its board must refuse.
 pub fn spoil(path: &Path, scenario: &Scenario, flaw: Flaw) -> Result<(), String> {
-    let contents = contents(scenario, 1)?;
+    let mut contents = contents(scenario, 1)?;
     let mut record = contents.record()?;
     let image = match flaw {
         Flaw::Blank => vec![0xff; BOARD.image_bytes()],
         Flaw::NewerFormat => contents.image_of(BOARD, record, FORMAT + 1)?,
+        Flaw::OtherNetwork => {
+            record[4..6].copy_from_slice(&(NETWORK + 1).to_le_bytes());
+            contents.image_of(BOARD, record, FORMAT)?
+        }
+        Flaw::NoKeys => {
+            contents.keys = None;
+            contents.image(BOARD)?
+        }
         Flaw::TsTooShort => {
             record[20..24].copy_from_slice(&5_000u32.to_le_bytes());
             contents.image_of(BOARD, record, FORMAT)?

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 
 use crate::chronicle::{Chronicle, Said};
 use crate::flash;
+use crate::folder;
 use crate::host::Lateness;
 use crate::machine::{Files, Machine};
 use crate::probe::{Heard, Image, Probe};
@@ -47,13 +48,7 @@ impl Flock {
         image: Arc<Image>,
         pcap: Option<&Path>,
     ) -> Result<Self, String> {
-        let memory = Path::new("/dev/shm");
-        let folder = tempfile::Builder::new()
-            .prefix("bellwether-")
-            // A flash in memory: a host whose disk is busy would stall the board that writes.
-            .tempdir_in(memory)
-            .or_else(|_| tempfile::Builder::new().prefix("bellwether-").tempdir())
-            .map_err(|error| format!("no folder for the run: {error}"))?;
+        let folder = folder::create().map_err(|error| format!("no folder for the run: {error}"))?;
         let files: Vec<Files> =
             (1..=scenario.nodes).map(|id| Files::new(folder.path(), id)).collect();
         for (id, files) in (1..).zip(&files) {
@@ -152,6 +147,16 @@ impl Flock {
             }
             Action::Pause { nodes } => nodes.iter().for_each(|id| board(&self.boards, id, true)),
             Action::Resume { nodes } => nodes.iter().for_each(|id| board(&self.boards, id, false)),
+            Action::Reset { nodes } => {
+                for id in nodes {
+                    if let Some(Some(powered)) = self.boards.get(usize::from(*id) - 1) {
+                        powered.machine.resume();
+                        powered.machine.reset()?;
+                        let cause = bellwether_scenario::ResetCause::Power;
+                        events.push(self.chronicle.did(*id, What::Reset { cause }));
+                    }
+                }
+            }
             Action::Unplug { nodes } | Action::Plug { nodes } => {
                 let up = matches!(action, Action::Plug { .. });
                 for id in nodes {

@@ -118,24 +118,35 @@ impl Machine {
 
     /// Pulls the cable or puts it back: the board sees its link go down and up.
     pub fn set_link(&self, up: bool) -> Result<(), String> {
-        let failed = |error: std::io::Error| format!("the cable could not be moved: {error}");
+        let set = format!(r#"{{"execute":"set_link","arguments":{{"name":"n0","up":{up}}}}}"#);
+        self.command(&set).map_err(|why| format!("the cable could not be moved: {why}"))
+    }
+
+    /// Pulls the reset pin.
+    pub fn reset(&self) -> Result<(), String> {
+        let reset = r#"{"execute":"system_reset"}"#;
+        self.command(reset).map_err(|why| format!("the board could not be reset: {why}"))
+    }
+
+    /// Has QEMU do something, and waits until it has.
+    fn command(&self, command: &str) -> Result<(), String> {
+        let failed = |error: std::io::Error| error.to_string();
         let stream = UnixStream::connect(self.files.control()).map_err(failed)?;
         stream.set_read_timeout(Some(Duration::from_secs(2))).map_err(failed)?;
         let mut stream = BufReader::new(stream);
         let mut answer = String::new();
         stream.read_line(&mut answer).map_err(failed)?; // the greeting
-        let set = format!(r#"{{"execute":"set_link","arguments":{{"name":"n0","up":{up}}}}}"#);
-        for command in [r#"{"execute":"qmp_capabilities"}"#, &set] {
+        for command in [r#"{"execute":"qmp_capabilities"}"#, command] {
             stream.get_mut().write_all(command.as_bytes()).map_err(failed)?;
             answer.clear();
             // News may come between the command and its answer.
             while !answer.contains("\"return\"") {
                 if answer.contains("\"error\"") {
-                    return Err(format!("the cable could not be moved: {}", answer.trim()));
+                    return Err(answer.trim().into());
                 }
                 answer.clear();
                 if stream.read_line(&mut answer).map_err(failed)? == 0 {
-                    return Err("the cable could not be moved: QEMU is gone".into());
+                    return Err("QEMU is gone".into());
                 }
             }
         }

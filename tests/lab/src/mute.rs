@@ -11,14 +11,18 @@ use crate::probe::Image;
 
 type Test = fn(&Arc<Image>) -> Result<(), String>;
 
-pub const TESTS: [(&str, Test); 3] = [
+pub const TESTS: [(&str, Test); 5] = [
     ("an unprovisioned board stays mute", |image| stays_mute(image, Flaw::Blank, "blank")),
     ("a board of a newer format stays mute", |image| {
         stays_mute(image, Flaw::NewerFormat, "newer-format")
     }),
+    ("a board of another network stays mute", |image| {
+        stays_mute(image, Flaw::OtherNetwork, "other-network")
+    }),
     ("a board whose Ts is below its own stays mute", |image| {
         stays_mute(image, Flaw::TsTooShort, "ts-below-board")
     }),
+    ("a board without keys stays mute", |image| stays_mute(image, Flaw::NoKeys, "keys-missing")),
 ];
 
 fn stays_mute(image: &Arc<Image>, flaw: Flaw, reason: &str) -> Result<(), String> {

@@ -22,7 +22,7 @@ const FAILURES: [(&str, u32, &str, Option<&str>); 4] = [
 pub fn run() -> Result<String, String> {
     let image = Arc::new(Image::read(&tools::build_provoked()?)?);
     let mut scenario = Scenario::undisturbed(Algorithm::Invitation, 1, 0);
-    (scenario.tm_us, scenario.tp_us) = (40_000, 40_000);
+    (scenario.tm_us, scenario.tp_us) = (40_000, 100_000);
     let mut flock = Flock::prepare(&scenario, image, None)?;
     flock.begin();
     flock.boot(1)?;

@@ -54,6 +54,8 @@ struct State {
     delayed: BinaryHeap<Reverse<Delayed>>,
     order: u64,
     pcap: Option<Pcap>,
+    /// What an attacker has seen, if one listens.
+    recorded: Option<Vec<Vec<u8>>>,
     /// When a frame to a powered node was lost or held back longer than Tm: the promises of a
     /// synchronous network did not hold then.
     broken: Vec<Instant>,
@@ -110,6 +112,7 @@ impl Switch {
             delayed: BinaryHeap::new(),
             order: 0,
             pcap: pcap.map(Pcap::create).transpose()?,
+            recorded: None,
             broken: Vec::new(),
             tm,
         };
@@ -169,13 +172,28 @@ impl Switch {
             Action::Kill { .. }
             | Action::Boot { .. }
             | Action::Pause { .. }
-            | Action::Resume { .. } => {}
+            | Action::Resume { .. }
+            | Action::Reset { .. } => {}
         }
     }
 
     /// When frames were lost or late since the last call.
     pub fn take_broken(&self) -> Vec<Instant> {
         std::mem::take(&mut lock(&self.shared).broken)
+    }
+
+    /// From now on every frame is kept.
+    pub fn record(&self) {
+        lock(&self.shared).recorded = Some(Vec::new());
+    }
+
+    pub fn recorded(&self) -> Vec<Vec<u8>> {
+        lock(&self.shared).recorded.clone().unwrap_or_default()
+    }
+
+    /// A port from which anything can be sent to anybody.
+    pub fn injector(&self) -> Injector {
+        Injector(Arc::clone(&self.shared))
     }
 
     pub fn frames(&self) -> u64 {
@@ -185,6 +203,16 @@ impl Switch {
     /// How late the switch itself was at most.
     pub fn late(&self) -> Duration {
         Duration::from_micros(self.shared.late_us.load(Ordering::Relaxed))
+    }
+}
+
+/// Somebody else on the wire.
+pub struct Injector(Arc<Shared>);
+
+impl Injector {
+    /// Whether there was room for it.
+    pub fn send(&self, to: usize, frame: &[u8]) -> bool {
+        self.0.out.send_to(frame, &self.0.nics[to]).is_ok()
     }
 }
 
@@ -218,6 +246,9 @@ impl Shared {
             let mut state = lock(self);
             if let Some(pcap) = &mut state.pcap {
                 pcap.write(frame);
+            }
+            if let Some(recorded) = &mut state.recorded {
+                recorded.push(frame.to_vec());
             }
             for to in (0..state.nodes).filter(|to| *to != from) {
                 // Frames for one node are not shown to the others, as in any switch.

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::flash;
+
 pub const QEMU: &str = "qemu-system-arm";
 const TARGET: &str = "thumbv7m-none-eabi";
 
@@ -88,6 +90,7 @@ fn build(target: &str, more: &[&str]) -> Result<PathBuf, String> {
         .args(["build", "--release", "--quiet", "--config", &short_paths()])
         .args(["--target-dir", target])
         .args(more)
+        .env("BELLWETHER_NETWORK", flash::NETWORK.to_string())
         .current_dir(&board)
         // What cargo set for the lab itself is not meant for another workspace.
         .env_remove("CARGO_TARGET_DIR")

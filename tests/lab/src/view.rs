@@ -18,8 +18,7 @@ use crate::flock::Flock;
 
 const LINES_KEPT: usize = 200;
 const REFRESH: Duration = Duration::from_millis(100);
-const KEYS: &str =
-    " ↑↓ select   k kill   b boot   p pause/resume   u unplug/plug   s split   h heal   q quit ";
+const KEYS: &str = " ↑↓ select   k kill   b boot   r reset   p pause/resume   u unplug/plug   s split   h heal   q quit ";
 
 /// What the view keeps of a node beside its state vector.
 #[derive(Debug, Clone, Default)]
@@ -113,7 +112,9 @@ impl Picture {
         };
         match action {
             Action::Pause { nodes } => each(nodes, |extra| extra.paused = true),
-            Action::Resume { nodes } => each(nodes, |extra| extra.paused = false),
+            Action::Resume { nodes } | Action::Reset { nodes } => {
+                each(nodes, |extra| extra.paused = false);
+            }
             Action::Unplug { nodes } => each(nodes, |extra| extra.unplugged = true),
             Action::Plug { nodes } => each(nodes, |extra| extra.unplugged = false),
             _ => {}
@@ -247,6 +248,7 @@ impl Picture {
             KeyCode::Char('p') if on && self.extras[self.selected].paused => {
                 Action::Resume { nodes }
             }
+            KeyCode::Char('r') if on => Action::Reset { nodes },
             KeyCode::Char('p') if on => Action::Pause { nodes },
             KeyCode::Char('u') if on && self.extras[self.selected].unplugged => {
                 Action::Plug { nodes }

@@ -13,6 +13,7 @@
 //! - `[[expect]] elections = { since_ms = 5000, at_least = 1, at_most = 3 }`: how many groups were
 //!   formed in the whole run, by whomever, from `since_ms` (default 0) to the time of the
 //!   expectation. A group is formed when its coordinator turns Normal in it for the first time.
+//! - `do = "reset"` with `nodes`: the reset pin is pulled; RAM is lost, the firmware starts again;
 //! - `do = "unplug"` and `do = "plug"` with `nodes`: the cable of a board is pulled and put back;
 //!   the board runs on and keeps its state.
 //! - `at_most` beside `at_least` in `resets`. Each listed node is judged by itself.

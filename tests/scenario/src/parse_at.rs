@@ -14,6 +14,7 @@ enum Kind {
     Boot,
     Pause,
     Resume,
+    Reset,
     Partition,
     Link,
     Unplug,
@@ -21,11 +22,12 @@ enum Kind {
     Heal,
 }
 
-const KINDS: [(&str, Kind); 9] = [
+const KINDS: [(&str, Kind); 10] = [
     ("kill", Kind::Kill),
     ("boot", Kind::Boot),
     ("pause", Kind::Pause),
     ("resume", Kind::Resume),
+    ("reset", Kind::Reset),
     ("partition", Kind::Partition),
     ("link", Kind::Link),
     ("unplug", Kind::Unplug),
@@ -51,9 +53,13 @@ const ALL_KEYS: [&str; 11] = [
 impl Kind {
     fn keys(self) -> &'static [&'static str] {
         match self {
-            Kind::Kill | Kind::Boot | Kind::Pause | Kind::Resume | Kind::Unplug | Kind::Plug => {
-                &["ms", "do", "nodes"]
-            }
+            Kind::Kill
+            | Kind::Boot
+            | Kind::Pause
+            | Kind::Resume
+            | Kind::Reset
+            | Kind::Unplug
+            | Kind::Plug => &["ms", "do", "nodes"],
             Kind::Partition => &["ms", "do", "sets"],
             Kind::Link => {
                 &["ms", "do", "from", "to", "loss", "delay_ms", "jitter_ms", "duplicate", "reorder"]
@@ -121,6 +127,7 @@ fn parse_action(
         Kind::Boot => Action::Boot { nodes: power.boot(nodes_of()?, nodes)? },
         Kind::Pause => Action::Pause { nodes: power.pause(nodes_of()?, nodes)? },
         Kind::Resume => Action::Resume { nodes: power.resume(nodes_of()?, nodes)? },
+        Kind::Reset => Action::Reset { nodes: power.reset(nodes_of()?, nodes)? },
         Kind::Partition => parse_partition(entry, nodes)?,
         Kind::Link => parse_link(entry, nodes)?,
         Kind::Unplug => Action::Unplug { nodes: nodes_of()?.ids(nodes)? },

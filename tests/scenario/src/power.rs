@@ -43,6 +43,14 @@ impl PowerStates {
         })
     }
 
+    /// A paused node runs again after a reset.
+    pub fn reset(&mut self, field: Field<'_>, nodes: NodeId) -> Result<Vec<NodeId>, BadFile> {
+        each(field, nodes, "reset", "a node with power", |id| {
+            self.paused.remove(&id);
+            self.powered.contains(&id).then_some(()).ok_or("dead")
+        })
+    }
+
     pub fn resume(&mut self, field: Field<'_>, nodes: NodeId) -> Result<Vec<NodeId>, BadFile> {
         each(field, nodes, "resume", "a paused node", |id| {
             self.paused.remove(&id).then_some(()).ok_or("not paused")

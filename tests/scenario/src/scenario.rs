@@ -93,6 +93,8 @@ pub enum Action {
     Pause { nodes: Vec<NodeId> },
     /// Go on executing.
     Resume { nodes: Vec<NodeId> },
+    /// Pull the reset pin: RAM is lost, and the firmware starts again at once.
+    Reset { nodes: Vec<NodeId> },
     /// Frames pass only inside a set; a node in no set is alone. Replaces an earlier partition.
     Partition { sets: Vec<Vec<NodeId>> },
     /// Every pair from x to without self, that direction only. Replaces these links' setting.

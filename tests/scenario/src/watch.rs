@@ -41,7 +41,8 @@ impl Watch {
             Action::Kill { nodes }
             | Action::Boot { nodes }
             | Action::Pause { nodes }
-            | Action::Resume { nodes } => nodes,
+            | Action::Resume { nodes }
+            | Action::Reset { nodes } => nodes,
             Action::Partition { .. }
             | Action::Link { .. }
             | Action::Unplug { .. }

@@ -3,7 +3,7 @@
 //! The bounds are sums of what the algorithm waits for, in the order in which it does. A bound that
 //! is far above everything observed hides defects; the random runs print both.
 
-use bellwether::config::Algorithm;
+use bellwether::config::{Algorithm, Durability};
 
 use crate::clock::Time;
 use crate::settings::Settings;
@@ -50,6 +50,11 @@ impl Cause {
             (Algorithm::Invitation, Self::ColdStart) => "boot + B + Tm + T + 2 M",
             (Algorithm::Invitation, Self::Heal) => "B + Tm + 2 T + M",
             (Algorithm::Invitation, Self::Return) => "boot + B + Tm + 2 T + M",
+            (Algorithm::Ring, Self::Anything) => "(k+1) P + 2 R + crash",
+            (Algorithm::Ring, Self::Crash) => "Tm + Q + T + L",
+            (Algorithm::Ring, Self::ColdStart) => "boot + 2 T + L",
+            (Algorithm::Ring, Self::Heal) => "B + Tm + 2 L",
+            (Algorithm::Ring, Self::Return) => "boot + T + Tm + L",
         }
     }
 }
@@ -67,6 +72,10 @@ pub fn bound_us(settings: &Settings, cause: Cause) -> Time {
     let election = t + 2 * round_trip + reorganize + save;
     // M: Invitation, reorganization, Ready.
     let merge = 2 * round_trip + reorganize + save;
+    // L: three laps of hops, one save at each node, one reorganization.
+    let strict = if settings.durability == Durability::Strict { save } else { 0 };
+    let hop = tm + settings.handling_us + strict;
+    let laps = u64::from(settings.nodes) * (3 * hop + save) + reorganize;
     let beat = timing.beat.0;
     let crash = tm + timing.quiet.0 + t;
     let check = timing.check.0;
@@ -83,5 +92,13 @@ pub fn bound_us(settings: &Settings, cause: Cause) -> Time {
         // A Check may be under way that began before.
         (Algorithm::Invitation, Cause::Heal) => beat + tm + 2 * t + merge,
         (Algorithm::Invitation, Cause::Return) => boot + beat + tm + 2 * t + merge,
+        (Algorithm::Ring, Cause::Anything) => {
+            let limit = timing.run_limit(settings.nodes.into()).0;
+            silent_checks * check + 2 * limit + crash + laps
+        }
+        (Algorithm::Ring, Cause::Crash) => crash + laps,
+        (Algorithm::Ring, Cause::ColdStart) => boot + 2 * t + laps,
+        (Algorithm::Ring, Cause::Heal) => beat + tm + 2 * laps,
+        (Algorithm::Ring, Cause::Return) => boot + t + tm + laps,
     }
 }

@@ -43,16 +43,25 @@ pub enum Write {
     State { ticket: Ticket, wait: bool, record: Box<[u8]> },
 }
 
+/// A datagram on the wire.
+#[derive(Debug)]
+pub struct Packet {
+    pub bytes: Box<[u8]>,
+    /// What the simulator knows of it, if it is a request.
+    pub request: Option<LastRequest>,
+}
+
 /// A frame in the receive queue.
 #[derive(Debug, Clone)]
 pub struct Received {
     pub arrived: Time,
-    pub bytes: Rc<[u8]>,
+    pub packet: Rc<Packet>,
 }
 
 /// The latest request of a peer, to check how long its answer took.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LastRequest {
+    pub source: u8,
     pub boot: u32,
     pub call: u32,
     pub arrived: Time,

@@ -48,6 +48,7 @@ enum Command {
 enum Election {
     Bully,
     Invitation,
+    Ring,
 }
 
 impl From<Election> for Algorithm {
@@ -55,6 +56,7 @@ impl From<Election> for Algorithm {
         match election {
             Election::Bully => Self::Bully,
             Election::Invitation => Self::Invitation,
+            Election::Ring => Self::Ring,
         }
     }
 }
@@ -143,6 +145,7 @@ fn random_runs(arguments: &Arguments) -> Result<bool, String> {
         algorithm: arguments.algorithm.map(|election| match election {
             Election::Bully => bellwether::config::Algorithm::Bully,
             Election::Invitation => bellwether::config::Algorithm::Invitation,
+            Election::Ring => bellwether::config::Algorithm::Ring,
         }),
         nodes: arguments.nodes,
         trace: arguments.trace.is_some(),

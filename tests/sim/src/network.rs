@@ -1,4 +1,9 @@
 //! The wire: what happens to a frame between two nodes.
+//!
+//! A switched Ethernet keeps the order of the frames from one node to another, and so does this
+//! one: a frame that would overtake the one before arrives right after it. Only `reorder` and
+//! `jitter` break the order. A node handles the datagrams of another one in order and drops what was
+//! overtaken, so that to the algorithms such a frame is lost.
 
 use std::ops::RangeInclusive;
 
@@ -9,8 +14,12 @@ use crate::clock::Time;
 /// What became of a frame on one link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It arrives after this long; a duplicate arrives too if there is a second time.
-    Arrives(Time, Option<Time>),
+    /// It arrives then; a duplicate arrives too if there is a second time.
+    Arrives {
+        first: Time,
+        second: Option<Time>,
+        overtakes: bool,
+    },
     Lost,
 }
 
@@ -19,6 +28,10 @@ pub struct Network {
     nodes: usize,
     base_us: RangeInclusive<Time>,
     links: Vec<LinkQuality>,
+    /// When the latest frame of each pair arrives.
+    latest: Vec<Time>,
+    /// When the latest of them arrives that was not held back.
+    latest_in_order: Vec<Time>,
     /// The set of the partition that each node is in.
     side: Vec<usize>,
     /// Whose cable is plugged in.
@@ -32,6 +45,8 @@ impl Network {
             nodes,
             base_us,
             links: vec![LinkQuality::default(); nodes * nodes],
+            latest: vec![0; nodes * nodes],
+            latest_in_order: vec![0; nodes * nodes],
             side: vec![0; nodes],
             plugged: vec![true; nodes],
         }
@@ -68,27 +83,40 @@ impl Network {
         self.side[one] == self.side[other] && self.plugged[one] && self.plugged[other]
     }
 
-    /// Draws what happens to a frame.
-    pub fn carry(&self, from: usize, to: usize, rng: &mut fastrand::Rng) -> Fate {
-        let link = &self.links[from * self.nodes + to];
+    /// Draws what happens to a frame that leaves at that time.
+    pub fn carry(&mut self, from: usize, to: usize, leaves: Time, rng: &mut fastrand::Rng) -> Fate {
+        let pair = from * self.nodes + to;
+        let link = self.links[pair];
         if !self.same_side(from, to) || happens(link.loss, rng) {
             return Fate::Lost;
         }
-        let first = self.delay(link, rng);
-        let second = happens(link.duplicate, rng).then(|| self.delay(link, rng));
-        Fate::Arrives(first, second)
+        let first = self.arrival(pair, &link, leaves, rng);
+        let second = happens(link.duplicate, rng).then(|| self.arrival(pair, &link, leaves, rng));
+        let earliest = second.map_or(first, |second| first.min(second));
+        let latest = &mut self.latest[pair];
+        let overtakes = earliest < *latest;
+        *latest = earliest.max(*latest);
+        Fate::Arrives { first, second, overtakes }
     }
 
-    fn delay(&self, link: &LinkQuality, rng: &mut fastrand::Rng) -> Time {
-        let mut delay = rng.u64(self.base_us.clone()) + link.delay_us;
+    fn arrival(
+        &mut self,
+        pair: usize,
+        link: &LinkQuality,
+        leaves: Time,
+        rng: &mut fastrand::Rng,
+    ) -> Time {
+        let at = leaves + rng.u64(self.base_us.clone()) + link.delay_us;
         if link.jitter_us > 0 {
-            delay += rng.u64(0..=link.jitter_us);
+            return at + rng.u64(0..=link.jitter_us);
         }
         if happens(link.reorder, rng) {
             // Held back, so that what is sent after it may arrive before it.
-            delay += rng.u64(0..=*self.base_us.end());
+            return at + rng.u64(0..=*self.base_us.end());
         }
-        delay
+        let latest = &mut self.latest_in_order[pair];
+        *latest = at.max(*latest);
+        *latest
     }
 }
 

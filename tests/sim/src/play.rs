@@ -34,11 +34,7 @@ pub fn settings(scenario: &Scenario) -> Result<Settings, CannotPlay> {
     let algorithm = match scenario.algorithm {
         scenario::Algorithm::Bully => Algorithm::Bully,
         scenario::Algorithm::Invitation => Algorithm::Invitation,
-        scenario::Algorithm::Ring => {
-            let why = "algorithm \"ring\" is not part of this version; \
-                       allowed: \"bully\", \"invitation\"";
-            return Err(CannotPlay(why.into()));
-        }
+        scenario::Algorithm::Ring => Algorithm::Ring,
     };
     if !scenario.preempt {
         let why = "preempt = false is not part of this version; allowed: true";

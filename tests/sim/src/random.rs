@@ -60,16 +60,19 @@ pub struct Summary {
     pub trace: Option<(Run, Vec<NodeEvent>)>,
 }
 
+const ALGORITHMS: [Algorithm; 3] = [Algorithm::Bully, Algorithm::Invitation, Algorithm::Ring];
+
 const fn algorithm_name(algorithm: Algorithm) -> &'static str {
     match algorithm {
         Algorithm::Bully => "bully",
         Algorithm::Invitation => "invitation",
+        Algorithm::Ring => "ring",
     }
 }
 
 /// Draws the flock and its network.
 fn draw_settings(seed: u64, rng: &mut fastrand::Rng, options: &Options) -> Settings {
-    let drawn = if rng.bool() { Algorithm::Bully } else { Algorithm::Invitation };
+    let drawn = ALGORITHMS[rng.usize(0..ALGORITHMS.len())];
     let algorithm = options.algorithm.unwrap_or(drawn);
     let drawn = rng.u8(2..=16);
     let nodes = options.nodes.unwrap_or(drawn);
@@ -121,12 +124,13 @@ pub fn run_seed(seed: u64, options: &Options) -> Outcome {
 }
 
 fn run_in<const W: usize>(seed: u64, settings: Settings, mut rng: fastrand::Rng) -> Outcome {
-    let inside = settings.algorithm == Algorithm::Bully && rng.f64() < 0.65;
+    let inside = settings.promises_assertion_1() && rng.f64() < 0.65;
     let t = settings.timing.t.0;
     let run = Run {
         algorithm: match settings.algorithm {
             Algorithm::Bully => scenario::Algorithm::Bully,
             Algorithm::Invitation => scenario::Algorithm::Invitation,
+            Algorithm::Ring => scenario::Algorithm::Ring,
         },
         nodes: settings.nodes,
         tm_us: settings.timing.tm.0,
@@ -354,13 +358,13 @@ impl Summary {
             "algorithm", "cause", "runs", "worst / bound"
         );
         for ((name, cause), slowest) in &self.slowest {
-            let algorithm = if *name == "bully" { Algorithm::Bully } else { Algorithm::Invitation };
+            let known = ALGORITHMS.into_iter().find(|known| algorithm_name(*known) == *name);
             println!(
                 "{name:<11} {:<11} {:>6} {:>14.2}  {} (seed {})",
                 cause.name(),
                 slowest.times,
                 slowest.share,
-                cause.formula(algorithm),
+                known.map_or("", |algorithm| cause.formula(algorithm)),
                 slowest.seed
             );
         }

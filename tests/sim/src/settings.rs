@@ -2,6 +2,7 @@
 
 use bellwether::config::{Algorithm, Durability, Timing};
 use bellwether::errata::Errata;
+use bellwether::key::{KEY_BYTES, Keys, LinkKey};
 
 use crate::clock::Time;
 use crate::flash::FlashSettings;
@@ -15,6 +16,8 @@ pub struct Settings {
     pub timing: Timing,
     pub preference: Vec<u8>,
     pub errata: Errata,
+    /// The keys of the flock.
+    pub keys: Keys,
     pub seed: u64,
     /// The delay of a perfect link is drawn from this range.
     pub base_delay_us: (Time, Time),
@@ -43,6 +46,7 @@ impl Settings {
             timing,
             preference: vec![0; nodes.into()],
             errata: Errata::default(),
+            keys: Keys::one(1, LinkKey::new([0x5a; KEY_BYTES])),
             seed,
             base_delay_us: (tm / 20, tm / 2),
             flash: FlashSettings::fixed((1000.min(timing.ts.0), 2000.min(timing.ts.0))),
@@ -53,6 +57,11 @@ impl Settings {
             drift_ppm: 0,
             trace: false,
         }
+    }
+
+    /// Whether Assertion 1 is promised, as long as its assumptions hold.
+    pub fn promises_assertion_1(&self) -> bool {
+        matches!(self.algorithm, Algorithm::Bully | Algorithm::Ring)
     }
 
     /// The timing of a node: answers are spread so that each finds the asker free.

@@ -2,13 +2,14 @@
 
 use bellwether::effects::{Effect, FailCause, Note};
 use bellwether::id::NodeId;
+use bellwether::link::look_into;
 use bellwether::node::Event;
 use bellwether::state::{StateVector, Status};
-use bellwether::wire::{Destination, Frame, Kind, Message};
+use bellwether::wire::{Destination, Frame, Kind, Lap, Message};
 use bellwether_scenario::{ResetCause, Status as TraceStatus, Target, What};
 
 use crate::clock::Time;
-use crate::machine::{LastRequest, Received, Write};
+use crate::machine::{LastRequest, Packet, Write};
 use crate::world::World;
 
 /// An effect that waits for a save.
@@ -179,7 +180,7 @@ impl<const W: usize> World<W> {
     }
 
     fn send(&mut self, node: usize, to: Destination, kind: Kind, datagram: &[u8]) {
-        self.check_send(node, kind, datagram);
+        let request = self.check_send(node, kind, datagram);
         let (target, index) = match to {
             Destination::All => (Target::All, None),
             Destination::Node(id) => (Target::Node(id.get()), Some(usize::from(id.get()) - 1)),
@@ -188,50 +189,38 @@ impl<const W: usize> World<W> {
             let (message, bytes) = (kind.name().into(), datagram.len());
             self.record(node, What::Send { to: target, message, bytes });
         }
-        // What the node sends leaves when it is done with the datagram that it handles.
-        let leaves = self.now.max(self.machines[node].busy_until);
-        self.transmit(node, index, datagram, leaves);
+        self.transmit(node, index, Packet { bytes: datagram.into(), request });
     }
 
-    /// Remembers a request, so that the time of its answer can be checked.
-    pub(crate) fn note_request(&mut self, node: usize, received: &Received) {
-        if let Ok(frame) = Frame::new_checked(&received.bytes)
-            && !frame.kind.is_reply()
-            && frame.kind != Kind::Beat
-        {
-            let (boot, call, arrived) = (frame.boot, frame.call, received.arrived);
-            let last = &mut self.machines[node].requests[usize::from(frame.source.get()) - 1];
-            let ready = match Message::<W>::parse(&frame) {
-                Ok((_, Message::Ready { group, .. })) => Some(group),
-                _ => None,
-            };
-            *last = LastRequest { boot, call, arrived, ready };
-        }
-    }
-
-    fn check_send(&mut self, node: usize, kind: Kind, datagram: &[u8]) {
+    /// Checks what a node sends; a request is remembered, so that the time of its answer can be
+    /// checked too.
+    fn check_send(&mut self, node: usize, kind: Kind, datagram: &[u8]) -> Option<LastRequest> {
         let now = self.now;
         let machine = &self.machines[node];
-        let Some(running) = &machine.node else { return };
+        let running = machine.node.as_ref()?;
         if machine.epoch.acknowledged != running.boot_epoch() {
             let what = format!("node {}: {kind:?} in boot {}", node + 1, running.boot_epoch());
             self.checker.violation(now, "a datagram before its boot epoch was durable", what);
         }
-        if kind == Kind::Beat {
-            return;
+        if matches!(kind, Kind::Beat | Kind::Hello) {
+            return None;
         }
-        let Some((frame, message)) = Frame::new_checked(datagram)
-            .and_then(|frame| Ok((frame, Message::<W>::parse(&frame)?.1)))
+        let mut bytes = datagram.to_vec();
+        let Some((frame, message)) = look_into(&self.settings.keys, &mut bytes)
+            .and_then(|opened| Ok((opened.frame, Message::<W>::parse(&opened.frame)?.1)))
             .ok()
         else {
             let what = format!("node {}: {kind:?}", node + 1);
             self.checker.violation(now, "a datagram that cannot be read", what);
-            return;
+            return None;
         };
-        let joined = matches!(
-            message,
-            Message::ReadyAck { accepted: true } | Message::ReadyAns { ok: true }
-        );
+        // An acknowledged hop of the Ready lap is an answer to Ready, too.
+        let hop_of_ready = kind == Kind::HopAck
+            && matches!(frame.destination, Destination::Node(to)
+                if machine.requests[usize::from(to.get()) - 1].ready.is_some());
+        let accepted = Message::ReadyAck { accepted: true };
+        let joined =
+            hop_of_ready || message == accepted || message == Message::ReadyAns { ok: true };
         if joined && let Destination::Node(to) = frame.destination {
             let request = &machine.requests[usize::from(to.get()) - 1];
             let durable =
@@ -241,13 +230,26 @@ impl<const W: usize> World<W> {
                 self.checker.violation(now, "an answer to Ready before its save", what);
             }
         }
+        if let Message::Token(token) = &message
+            && token.lap == Lap::Ready
+            && !machine.durable_groups.contains(&token.run)
+            && running.state_vector().coordinator.is_none_or(|id| id != frame.source)
+        {
+            let what = format!("node {}: {:?}", node + 1, token.run);
+            self.checker.violation(now, "Ready passed on before its save", what);
+        }
         if kind.is_reply() {
             self.check_answer_time(node, &frame, joined);
-        } else {
-            let digest = content_digest(&message);
-            let call = (frame.source.get(), frame.boot, frame.call);
-            self.checker.check_call(now, call, digest);
+            return None;
         }
+        let (source, boot, call) = (frame.source.get(), frame.boot, frame.call);
+        self.checker.check_call(now, (source, boot, call), content_digest(&message));
+        let ready = match message {
+            Message::Ready { group, .. } => Some(group),
+            Message::Token(token) if token.lap == Lap::Ready => Some(token.run),
+            _ => None,
+        };
+        Some(LastRequest { source, boot, call, arrived: now, ready })
     }
 
     fn check_answer_time(&mut self, node: usize, frame: &Frame<'_>, saved: bool) {
@@ -313,6 +315,10 @@ fn content_digest<const W: usize>(message: &Message<'_, W>) -> u64 {
         | Message::Beat { group, .. } => group.hash(&mut hasher),
         Message::Ready { group, up, definition } => {
             (group, up, definition).hash(&mut hasher);
+        }
+        Message::Token(token) => {
+            (token.run, token.round, token.list, token.suspects, token.definition)
+                .hash(&mut hasher);
         }
         _ => {}
     }

@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 use std::rc::Rc;
 
 use bellwether::application::Application;
-use bellwether::config::{Algorithm, Config, ConfigError, Timing};
+use bellwether::config::{Config, ConfigError, Timing};
 use bellwether::effects::Effects;
 use bellwether::id::{GroupId, NodeId, NodeSet};
 use bellwether::node::{Event, Node};
@@ -18,7 +18,7 @@ use bellwether_scenario::{Action, NodeEvent, ResetCause, What};
 use crate::checker::Checker;
 use crate::clock::{Clock, Time};
 use crate::flash::Flash;
-use crate::machine::{Machine, Received, SimTask};
+use crate::machine::{LastRequest, Machine, Packet, Received, SimTask};
 use crate::network::{Fate, Network};
 use crate::settings::{Settings, Tally};
 
@@ -27,7 +27,7 @@ use crate::settings::{Settings, Tally};
 pub(crate) enum Happening {
     Arrive {
         to: u8,
-        bytes: Rc<[u8]>,
+        packet: Rc<Packet>,
     },
     Wake {
         node: u8,
@@ -142,11 +142,7 @@ impl<const W: usize> World<W> {
             order: 0,
             network: Network::new(nodes, low..=high),
             machines,
-            checker: Checker::new(
-                nodes,
-                settings.algorithm == Algorithm::Bully,
-                settings.grace_us(),
-            ),
+            checker: Checker::new(nodes, settings.promises_assertion_1(), settings.grace_us()),
             tally: Tally::default(),
             cut_writes: 0.0,
             trace: Vec::new(),
@@ -187,7 +183,7 @@ impl<const W: usize> World<W> {
 
     fn happen(&mut self, happening: Happening) {
         match happening {
-            Happening::Arrive { to, bytes } => self.arrive(to.into(), bytes),
+            Happening::Arrive { to, packet } => self.arrive(to.into(), packet),
             Happening::Wake { node } => {
                 let machine = &mut self.machines[usize::from(node)];
                 if machine.wake_at == self.now {
@@ -241,6 +237,9 @@ impl<const W: usize> World<W> {
             Action::Boot { nodes } => nodes.iter().map(index).for_each(|node| self.power_on(node)),
             Action::Pause { nodes } => nodes.iter().map(index).for_each(|node| self.pause(node)),
             Action::Resume { nodes } => nodes.iter().map(index).for_each(|node| self.resume(node)),
+            Action::Reset { nodes } => {
+                nodes.iter().map(index).for_each(|node| self.pull_reset(node));
+            }
             Action::Partition { sets } => {
                 let sets: Vec<Vec<usize>> =
                     sets.iter().map(|set| set.iter().map(index).collect()).collect();
@@ -289,6 +288,15 @@ impl<const W: usize> World<W> {
         self.observe(node);
     }
 
+    /// The reset pin: the boot that follows looks like one after a power cut.
+    fn pull_reset(&mut self, node: usize) {
+        if self.machines[node].powered {
+            self.machines[node].paused = false;
+            self.reset(node, ResetCause::Power);
+            self.observe(node);
+        }
+    }
+
     pub fn pause(&mut self, node: usize) {
         self.give_ticks(node);
         self.machines[node].paused = true;
@@ -310,7 +318,8 @@ impl<const W: usize> World<W> {
 
     /// Whether nodes would accept these settings, or why not.
     pub fn try_configuration(settings: &Settings) -> Result<(), ConfigError> {
-        Node::new(Self::configuration(settings, 0)?).map(|_| ())
+        let config = Self::configuration(settings, 0)?;
+        Node::new(config, settings.keys.clone(), 0).map(|_| ())
     }
 
     fn configuration(settings: &Settings, node: usize) -> Result<Config<W>, ConfigError> {
@@ -326,8 +335,11 @@ impl<const W: usize> World<W> {
     }
 
     fn start(&mut self, node: usize) {
-        let configured = Self::configuration(&self.settings, node).and_then(Node::new);
         let machine = &mut self.machines[node];
+        // As random as it need be: another one for each board and boot.
+        let instance = machine.life << 8 | node as u32;
+        let configured = Self::configuration(&self.settings, node)
+            .and_then(|config| Node::new(config, self.settings.keys.clone(), instance));
         match configured {
             Ok(started) => machine.node = Some(started),
             Err(error) => {
@@ -360,42 +372,46 @@ impl<const W: usize> World<W> {
 
     // --- the wire ---------------------------------------------------------------------------
 
-    pub(crate) fn transmit(&mut self, from: usize, to: Option<usize>, bytes: &[u8], leaves: Time) {
+    pub(crate) fn transmit(&mut self, from: usize, to: Option<usize>, packet: Packet) {
         self.tally.datagrams += 1;
         self.machines[from].sent += 1;
-        self.tally.bytes += bytes.len() as u64;
-        let bytes: Rc<[u8]> = bytes.into();
+        self.tally.bytes += packet.bytes.len() as u64;
+        // What the node sends leaves when it is done with the datagram that it handles.
+        let leaves = self.now.max(self.machines[from].busy_until);
+        let packet = Rc::new(packet);
         match to {
-            Some(to) => self.carry(from, to, &bytes, leaves),
+            Some(to) => self.carry(from, to, &packet, leaves),
             None => {
                 for to in (0..self.machines.len()).filter(|to| *to != from) {
-                    self.carry(from, to, &bytes, leaves);
+                    self.carry(from, to, &packet, leaves);
                 }
             }
         }
     }
 
-    fn carry(&mut self, from: usize, to: usize, bytes: &Rc<[u8]>, leaves: Time) {
+    fn carry(&mut self, from: usize, to: usize, packet: &Rc<Packet>, leaves: Time) {
         let tm = self.timing.tm.0;
-        match self.network.carry(from, to, &mut self.rng) {
+        match self.network.carry(from, to, leaves, &mut self.rng) {
             Fate::Lost => {
                 if self.machines[to].powered {
                     self.checker.assumption_broken(self.now);
                 }
             }
-            Fate::Arrives(first, second) => {
-                if first > tm || second.is_some_and(|second| second > tm) {
+            Fate::Arrives { first, second, overtakes } => {
+                let latest = leaves + tm;
+                let late = first > latest || second.is_some_and(|second| second > latest);
+                if late || overtakes {
                     self.checker.assumption_broken(self.now);
                 }
-                for delay in [Some(first), second].into_iter().flatten() {
-                    let arrive = Happening::Arrive { to: to as u8, bytes: Rc::clone(bytes) };
-                    self.schedule(leaves + delay, arrive);
+                for at in [Some(first), second].into_iter().flatten() {
+                    let arrive = Happening::Arrive { to: to as u8, packet: Rc::clone(packet) };
+                    self.schedule(at, arrive);
                 }
             }
         }
     }
 
-    fn arrive(&mut self, to: usize, bytes: Rc<[u8]>) {
+    fn arrive(&mut self, to: usize, packet: Rc<Packet>) {
         let machine = &mut self.machines[to];
         if machine.node.is_none() {
             return;
@@ -405,7 +421,7 @@ impl<const W: usize> World<W> {
             self.checker.assumption_broken(self.now);
             return;
         }
-        machine.queue.push_back(Received { arrived: self.now, bytes });
+        machine.queue.push_back(Received { arrived: self.now, packet });
         if machine.busy_until <= self.now {
             self.run_machine(to);
         } else {
@@ -454,11 +470,15 @@ impl<const W: usize> World<W> {
     }
 
     fn handle(&mut self, node: usize, received: &Received) {
-        self.note_request(node, received);
+        if let Some(request) = received.packet.request {
+            let last = &mut self.machines[node].requests[usize::from(request.source) - 1];
+            *last = LastRequest { arrived: received.arrived, ..request };
+        }
         let machine = &mut self.machines[node];
         machine.busy_until = self.now + self.settings.handling_us;
         let arrived = machine.clock.local(received.arrived);
-        self.step(node, Event::Datagram { received: arrived, bytes: &received.bytes });
+        let mut bytes = received.packet.bytes.to_vec();
+        self.step(node, Event::Datagram { received: arrived, bytes: &mut bytes });
     }
 
     fn reorganized(&mut self, node: usize, group: GroupId, members: [u64; 4]) {

@@ -68,7 +68,7 @@ fn bad_input_exits_2_and_says_where_and_what_is_allowed() {
         ("unknown-key.toml", format!("{THREE}colour = \"red\"\n"), ":7: "),
         ("bad-id.toml", format!("{THREE}[[at]]\nms = 5\ndo = \"kill\"\nnodes = [4]\n"), ":10: "),
         ("tm-zero.toml", THREE.replace("tm_ms = 20", "tm_ms = 0"), ":5: "),
-        ("ring.toml", THREE.replace("bully", "ring"), "allowed"),
+        ("raft.toml", THREE.replace("bully", "raft"), "allowed"),
     ] {
         let path = file(name, &text);
         let output = sim(&[&path.display().to_string()]);

@@ -81,6 +81,12 @@ fn pausing_a_dead_node() {
 }
 
 #[test]
+fn resetting_a_dead_node() {
+    let message = "`reset` names node 4, which is dead at this time; allowed: a node with power";
+    refuses_at(25, "do = \"boot\"", "do = \"reset\"", 26, message);
+}
+
+#[test]
 fn pausing_a_paused_node() {
     let message = "`pause` names node 2, which is paused at this time; allowed: a running node";
     refuses_at(35, "do = \"resume\"", "do = \"pause\"", 36, message);

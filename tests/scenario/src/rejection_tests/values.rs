@@ -26,9 +26,9 @@ fn unknown_durability() {
 
 #[test]
 fn unknown_action() {
-    let message = "`do` is \"reset\"; allowed: \"kill\", \"boot\", \"pause\", \"resume\", \
-                   \"partition\", \"link\", \"unplug\", \"plug\", \"heal\"";
-    refuses(20, "do = \"kill\"", "do = \"reset\"", message);
+    let message = "`do` is \"shake\"; allowed: \"kill\", \"boot\", \"pause\", \"resume\", \
+                   \"reset\", \"partition\", \"link\", \"unplug\", \"plug\", \"heal\"";
+    refuses(20, "do = \"kill\"", "do = \"shake\"", message);
 }
 
 #[test]

@@ -40,7 +40,7 @@ pub enum Profile {
     Lan,
 }
 
-const ALGORITHMS: [Algorithm; 2] = [Algorithm::Bully, Algorithm::Invitation];
+const ALGORITHMS: [Algorithm; 3] = [Algorithm::Bully, Algorithm::Invitation, Algorithm::Ring];
 
 /// Measures and prints; `false` if a flock did not settle or a promise was not kept.
 pub fn command(options: &Options) -> bool {
@@ -109,6 +109,12 @@ fn promised_election_us(settings: &Settings) -> u64 {
     match settings.algorithm {
         Algorithm::Bully => 2 * timing.t.0 + 3 * round_trip + settings.flash.save_us_max(),
         Algorithm::Invitation => 3 * timing.t.0 + timing.check.0 + timing.accept.0,
+        // The probe, then three laps of the live nodes, each of which saves once.
+        Algorithm::Ring => {
+            let hop = settings.base_delay_us.1 + settings.handling_us;
+            let live = u64::from(settings.nodes) - 1;
+            timing.t.0 + live * (3 * hop + settings.flash.save_us_max()) + settings.reorganize_us.1
+        }
     }
 }
 

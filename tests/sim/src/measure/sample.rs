@@ -156,5 +156,6 @@ pub const fn name(algorithm: Algorithm) -> &'static str {
     match algorithm {
         Algorithm::Bully => "bully",
         Algorithm::Invitation => "invitation",
+        Algorithm::Ring => "ring",
     }
 }

@@ -1,0 +1,117 @@
+//! Hello: what nodes that do not know each other's boots say to each other.
+//!
+//! A Hello is owed to whoever is not proven or asks for a proof. What is owed is collected for a
+//! moment and sent at once: to one node alone, or to all with a list. To each node at most one is
+//! sent in a quarter of T.
+
+use super::Link;
+use crate::id::{NodeId, NodeSet};
+use crate::station::Turn;
+use crate::timers::Timer;
+use crate::wire::{Destination, EchoList, Envelope, Message, Reject};
+
+impl<const W: usize> Turn<'_, W> {
+    /// A Hello of `from`, of which `named` says whether its questions concern this node.
+    pub(crate) fn hello(
+        &mut self,
+        from: NodeId,
+        named: bool,
+        message: &Message<'_, W>,
+    ) -> Result<(), Reject> {
+        let Message::Hello { asks, waking, echoes, .. } = message else { return Ok(()) };
+        let (me, boot) = (self.me(), self.node.boot);
+        let link = &mut self.node.link;
+        if echoes.contains(me, boot) {
+            link.proven.insert(from);
+        }
+        if *waking {
+            link.waking.insert(from);
+        } else {
+            link.waking.remove(from);
+        }
+        let proven = link.proven.contains(from);
+        if *asks && named || !proven {
+            self.owe_hello(from);
+        }
+        if proven { Ok(()) } else { Err(Reject::Unproven) }
+    }
+
+    /// A datagram of `from` that is no Hello: whether it may change anything.
+    pub(crate) fn admit(&mut self, from: NodeId) -> Result<(), Reject> {
+        self.node.link.waking.remove(from);
+        if self.node.link.proven.contains(from) {
+            return Ok(());
+        }
+        self.owe_hello(from);
+        Err(Reject::Unproven)
+    }
+
+    /// The members of one's own group are alive: who is not proven is asked to be.
+    pub(crate) fn greet_group(&mut self) {
+        let strangers = self.node.state.up.difference(&self.node.link.proven);
+        for member in strangers.iter() {
+            self.owe_hello(member);
+        }
+    }
+
+    fn owe_hello(&mut self, to: NodeId) {
+        let hush = self.node.config.timing.t.fraction(1, 4);
+        let link = &mut self.node.link;
+        if self.now >= link.hushed_until {
+            link.hushed = NodeSet::EMPTY;
+            link.hushed_until = self.now + hush;
+        }
+        if link.hushed.contains(to) {
+            return;
+        }
+        link.owed.insert(to);
+        // A node that is awake can wait for the Hello that ends the greeting.
+        let soon = link.waking.contains(to) || self.node.greeted();
+        if soon && self.node.timers.deadline(Timer::Hello).is_none() {
+            let timing = &self.node.config.timing;
+            let rank = self.node.config.members().rank_by_id(self.me()) as u64;
+            let moment = timing.tp.fraction(1, 4) + timing.answer_spacing.times(rank);
+            self.set_timer(Timer::Hello, moment);
+        }
+    }
+
+    /// Says Hello to all to whom it is owed, and asks those of `asked` and of them who are not proven.
+    pub(crate) fn say_hello(&mut self, asked: NodeSet<W>) {
+        self.cancel(Timer::Hello);
+        let waking = !self.node.greeted();
+        let link = &mut self.node.link;
+        let owed = core::mem::take(&mut link.owed);
+        link.hushed = link.hushed.union(&owed);
+        let awaited = owed.union(&asked).difference(&link.proven);
+        let concerned = owed.union(&awaited);
+        let mut list = EchoList::default();
+        let mut only = concerned.iter();
+        let (to, envelope) = match (only.next(), only.next()) {
+            (None, _) => return,
+            (Some(id), None) => (Destination::Node(id), Envelope::Request),
+            _ => {
+                link.list_boots(&owed, &mut list);
+                (Destination::All, Envelope::Broadcast { awaited })
+            }
+        };
+        let hello = Message::Hello {
+            asks: !awaited.is_empty(),
+            waking,
+            uptime_ms: link.uptime_ms(self.now),
+            instance: link.instance,
+            echoes: list.entries(),
+        };
+        self.emit(to, 0, envelope, hello);
+    }
+}
+
+impl<const W: usize> Link<W> {
+    fn list_boots(&self, of: &NodeSet<W>, list: &mut EchoList) {
+        for id in of.iter() {
+            let epoch = self.peers[id].epoch;
+            if epoch != 0 {
+                list.push(id, epoch);
+            }
+        }
+    }
+}

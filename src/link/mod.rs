@@ -1,0 +1,153 @@
+//! The link: who a datagram is from, and whether it is of now. Between the bytes and the calls.
+//!
+//! Every datagram is sealed with ChaCha20-Poly1305 under a key that the flock shares. Nobody
+//! without the key can change a node's state: not by forging, not by replaying (also across reboots
+//! of either side), not by reflecting. A holder of the key can say anything in its own name and in
+//! that of others; a shared key cannot stop an insider.
+//!
+//! ```text
+//! version 2
+//!  0        1       2              4       5       6                10              14      15
+//!  +--------+-------+--------------+-------+-------+----------------+---------------+-------+---- - -
+//!  |version | kind  | network (LE) |source | dest. | boot epoch (LE)| sequence (LE) |key id | sealed
+//!  +--------+-------+--------------+-------+-------+----------------+---------------+-------+---- - -
+//!  |<------------------- in the clear, authenticated ------------------------------------->|
+//!  sealed: call number (4), to one node: the receiver's boot epoch as the sender knows it (4, 0 =
+//!          unknown), content (see `wire`); then the tag (16)
+//!  nonce:  network (2), source (1), 0 (1), boot epoch (4), sequence (4)
+//!  Hello:  flags (1: asks, 2: waking), uptime ms (4), instance (4), count (1), (id, boot epoch) ...
+//!  Clash:  instance of the board that fell silent (4)
+//! ```
+//!
+//! # Order of the checks
+//!
+//! Cheap before expensive: length, version, kind, network, sender, addressee, key, boot, sequence;
+//! then the tag; then freshness; then the content. Each has its [`Reject`] reason. What fails before
+//! the tag is known to be good moves nothing but a counter.
+//!
+//! # Freshness
+//!
+//! The sequence number counts all datagrams of a boot. Of each peer the link keeps the highest boot
+//! epoch that was claimed in an authentic datagram and the last number handled in it: datagrams of
+//! one sender are handled in order, and once. That alone would not tell a recording from the
+//! present after a reboot of this node. So a peer is *proven* first: it must name this node's
+//! present boot epoch, as anything that it sends to this node alone does once it knows it, or a
+//! Hello to all that lists it. An unproven peer changes no state; it is answered with a Hello.
+//!
+//! A node that wakes greets before it takes part in elections (`greeting.rs`): Hello to all, and T
+//! for the answers, as in any round. After that everybody alive is proven to it, and its next Hello
+//! proves it to everybody, so that to the algorithms it is as if it had been without power until
+//! then. It costs n + 1 datagrams for one node, and 2 n or a few more when all wake at once.
+
+mod greeting;
+mod hello;
+mod receive;
+pub mod seal;
+#[cfg(test)]
+mod tests;
+
+pub use seal::{Header, Opened, look_into};
+
+use crate::id::{NodeId, NodeSet, PerNode};
+use crate::key::Keys;
+use crate::time::{Duration, Instant};
+use crate::wire::Destination;
+
+/// What is known of another node.
+#[derive(Debug, Clone, Copy)]
+struct Peer {
+    /// The highest boot epoch that an authentic datagram of it claimed. 0: never heard.
+    epoch: u32,
+    /// The last sequence number of that boot that was handled.
+    sequence: u32,
+    /// Datagrams in its name that were not authentic.
+    failures: u16,
+}
+
+/// The state of a node's link.
+#[derive(Debug)]
+pub struct Link<const W: usize> {
+    keys: Keys,
+    /// Tells this board, in this boot, from another with the same id.
+    instance: u32,
+    /// The sequence number of the last datagram sent.
+    sequence: u32,
+    woke: Instant,
+    /// How many steps of the greeting are done.
+    greeting_steps: u8,
+    peers: PerNode<Peer, W>,
+    /// Whose present boot is proven to this one.
+    proven: NodeSet<W>,
+    /// Who said that it is only just waking.
+    waking: NodeSet<W>,
+    /// To whom a Hello is owed.
+    owed: NodeSet<W>,
+    /// To whom none is sent until `hushed_until`, because one has just been sent.
+    hushed: NodeSet<W>,
+    hushed_until: Instant,
+}
+
+impl<const W: usize> Link<W> {
+    /// Everybody is unknown. `instance`: a random number of this boot of this board.
+    pub fn new(keys: Keys, instance: u32) -> Self {
+        let stranger = Peer { epoch: 0, sequence: 0, failures: 0 };
+        Self {
+            keys,
+            instance,
+            sequence: 0,
+            woke: Instant(0),
+            greeting_steps: 0,
+            peers: PerNode::all(stranger),
+            proven: NodeSet::EMPTY,
+            waking: NodeSet::EMPTY,
+            owed: NodeSet::EMPTY,
+            hushed: NodeSet::EMPTY,
+            hushed_until: Instant(0),
+        }
+    }
+
+    /// The nodes whose present boot is proven to this one.
+    #[must_use]
+    pub fn proven(&self) -> &NodeSet<W> {
+        &self.proven
+    }
+
+    /// How many datagrams in the name of `id` were not authentic.
+    #[must_use]
+    pub fn failures(&self, id: NodeId) -> u16 {
+        self.peers[id].failures
+    }
+
+    pub(crate) fn set_keys(&mut self, keys: Keys) {
+        self.keys = keys;
+    }
+
+    pub(crate) fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// The number of the next datagram; `None` when all are used up.
+    pub(crate) fn next_sequence(&mut self) -> Option<u32> {
+        self.sequence = self.sequence.checked_add(1)?;
+        Some(self.sequence)
+    }
+
+    /// As after 2^32 datagrams.
+    #[cfg(test)]
+    pub(crate) fn use_up_sequence(&mut self) {
+        self.sequence = u32::MAX;
+    }
+
+    /// The boot epoch in which a receiver is known.
+    pub(crate) fn epoch_of(&self, to: Destination) -> u32 {
+        match to {
+            Destination::Node(id) => self.peers[id].epoch,
+            Destination::All => 0,
+        }
+    }
+
+    fn uptime_ms(&self, now: Instant) -> u32 {
+        let Duration(us) = now.since(self.woke);
+        u32::try_from(us / 1000).unwrap_or(u32::MAX)
+    }
+}

@@ -1,0 +1,322 @@
+//! The way of the token: how a run starts, is passed on, and ends.
+
+use core::cmp::Ordering;
+
+use super::{Phase, Ring};
+use crate::effects::{FailCause, Note, Ticket};
+use crate::id::{GroupId, NodeId, NodeSet};
+use crate::state::{Definition, Status};
+use crate::station::{AcceptedReady, Request, Saving, Turn};
+use crate::timers::Timer;
+use crate::wire::{Kind, Lap, Message, Reject, Token};
+
+/// Limits double while one's own runs fail, this often.
+const DOUBLINGS_MAX: u8 = 2;
+
+impl<const W: usize> Ring<W> {
+    /// R3
+    pub(super) fn start(&mut self, turn: &mut Turn<'_, W>, suspects: NodeSet<W>) {
+        let Some(round) = self.round.checked_add(1) else {
+            turn.fail(FailCause::NumbersExhausted);
+            return;
+        };
+        let run = turn.next_group();
+        turn.node.counters.elections += 1;
+        turn.note(Note::Election(run));
+        self.join(turn, run, round);
+        self.list = NodeSet::EMPTY;
+        self.suspects = suspects;
+        self.pass_on(turn, turn.me());
+    }
+
+    /// The paper's STOP, and the first half of R3 and R4.
+    fn join(&mut self, turn: &mut Turn<'_, W>, run: GroupId, round: u32) {
+        turn.stop_application();
+        turn.close_round();
+        for timer in [Timer::Quiet, Timer::Check, Timer::Beat] {
+            turn.cancel(timer);
+        }
+        self.phase = Phase::Idle;
+        self.round = round;
+        self.joined = turn.now;
+        self.lap = Lap::Elect;
+        self.own_save = None;
+        self.ready = None;
+        let state = &mut turn.node.state;
+        state.status = Status::Election;
+        state.halted_by = Some(run);
+        state.coordinator = None;
+        state.group = None;
+        state.up = NodeSet::EMPTY;
+        let limit = turn.node.config.timing.run_limit(turn.node.config.members().len());
+        let own = run.coordinator == turn.me();
+        let doublings = if own { self.failed_runs.min(DOUBLINGS_MAX) } else { 0 };
+        turn.set_timer(Timer::Limit, limit.times(1 << doublings));
+    }
+
+    /// Gives the token to the first node behind `after` that has to have it.
+    fn pass_on(&mut self, turn: &mut Turn<'_, W>, after: NodeId) {
+        let me = turn.me();
+        let timing = turn.node.config.timing;
+        let (ring, wait) = match self.lap {
+            Lap::Elect => {
+                self.list.insert(me);
+                let ring = turn.node.config.members().difference(&self.suspects);
+                // The lap ends at its initiator, whatever anybody thinks of that node.
+                (turn.node.state.halted_by.map_or(ring, |run| ring.with(run.coordinator)), timing.t)
+            }
+            Lap::Coord => (self.list, timing.t),
+            Lap::Ready => (self.list, timing.distribute()),
+        };
+        let next = ring.next_after(after).unwrap_or(me);
+        if next == me {
+            // Nobody else is left, or the lap begins here.
+            match self.lap {
+                Lap::Elect => self.elect_closed(turn),
+                Lap::Coord => self.announced(turn),
+                Lap::Ready => self.finish(turn),
+            }
+            return;
+        }
+        self.phase = Phase::Hop;
+        self.next = Some(next);
+        turn.open_round(NodeSet::only(next), Kind::HopAck, wait);
+        self.send_token(turn);
+        turn.arm_repeat(timing.repeat.fraction(1, 2));
+    }
+
+    pub(super) fn send_token(&mut self, turn: &mut Turn<'_, W>) {
+        let (Some(next), Some(run)) = (self.next, turn.node.state.halted_by) else { return };
+        // The bytes must not be borrowed from the node that sends them.
+        let definition = match self.lap {
+            Lap::Ready => turn.node.state.definition.clone().unwrap_or(Definition::SINGLE),
+            Lap::Elect | Lap::Coord => Definition::SINGLE,
+        };
+        let message = Message::Token(Token {
+            lap: self.lap,
+            run,
+            round: self.round,
+            list: self.list,
+            suspects: self.suspects,
+            definition: definition.as_bytes(),
+        });
+        turn.send_round(next, message);
+    }
+
+    /// R13 to R15: the next node does not take the token.
+    pub(super) fn hop_failed(&mut self, turn: &mut Turn<'_, W>) {
+        let Some(dead) = self.next else { return };
+        let initiator = turn.node.state.halted_by.map(|run| run.coordinator);
+        match self.lap {
+            Lap::Elect if initiator == Some(dead) => self.start(turn, NodeSet::only(dead)),
+            Lap::Coord if self.highest(turn) == Some(dead) => self.start(turn, NodeSet::EMPTY),
+            Lap::Ready => self.start(turn, NodeSet::EMPTY),
+            Lap::Elect | Lap::Coord => {
+                self.suspects.insert(dead);
+                self.list.remove(dead);
+                self.pass_on(turn, dead);
+            }
+        }
+    }
+
+    fn highest(&self, turn: &Turn<'_, W>) -> Option<NodeId> {
+        let outranks = |one, other| turn.node.config.outranks(one, other);
+        self.list.iter().reduce(|one, other| if outranks(one, other) { one } else { other })
+    }
+
+    /// A token has come.
+    pub(super) fn token(
+        &mut self,
+        turn: &mut Turn<'_, W>,
+        request: &Request,
+        token: &Token<'_, W>,
+    ) -> Result<(), Reject> {
+        match turn.compare_with_answered(request) {
+            Ordering::Greater => {}
+            // R12
+            Ordering::Equal => {
+                turn.answer_each(request, Message::HopAck);
+                return Ok(());
+            }
+            // Its sender has long gone on.
+            Ordering::Less => return Err(Reject::NotAwaited),
+        }
+        match token.lap {
+            Lap::Elect => {
+                self.elect(turn, request, token);
+                return Ok(());
+            }
+            // R12: silence, so that a run that counts on this node in vain goes on without it.
+            _ if turn.node.state.halted_by != Some(token.run) => return Err(Reject::NotAwaited),
+            _ if !token.list.contains(turn.me()) => return Err(Reject::NotAwaited),
+            Lap::Coord => {
+                turn.answer_each(request, Message::HopAck);
+                if turn.status() == Status::Election {
+                    self.take_over(turn, token);
+                    self.announced(turn);
+                }
+            }
+            Lap::Ready => self.ready(turn, request, token)?,
+        }
+        Ok(())
+    }
+
+    fn take_over(&mut self, turn: &Turn<'_, W>, token: &Token<'_, W>) {
+        self.list = token.list.intersection(turn.node.config.members());
+        self.suspects = token.suspects;
+        self.lap = token.lap;
+    }
+
+    /// R4 to R6
+    fn elect(&mut self, turn: &mut Turn<'_, W>, request: &Request, token: &Token<'_, W>) {
+        let me = turn.me();
+        let mine = (self.round, turn.node.state.halted_by);
+        let place = (token.round, Some(token.run)).cmp(&mine);
+        if place == Ordering::Greater {
+            // The task rests before anything is sent.
+            self.join(turn, token.run, token.round);
+        }
+        turn.answer_each(request, Message::HopAck);
+        match place {
+            Ordering::Greater => {
+                self.take_over(turn, token);
+                self.pass_on(turn, me);
+            }
+            Ordering::Equal if token.run.coordinator == me && self.lap == Lap::Elect => {
+                self.take_over(turn, token);
+                self.list.insert(me);
+                self.elect_closed(turn);
+            }
+            Ordering::Less if turn.status() == Status::Normal => {
+                self.provoked(turn, request.from);
+            }
+            _ => {}
+        }
+    }
+
+    /// R5: every live node has joined. The next lap ends at the highest, so it begins behind it.
+    fn elect_closed(&mut self, turn: &mut Turn<'_, W>) {
+        self.lap = Lap::Coord;
+        if let Some(highest) = self.highest(turn) {
+            self.pass_on(turn, highest);
+        }
+    }
+
+    /// R7, R8
+    fn announced(&mut self, turn: &mut Turn<'_, W>) {
+        let me = turn.me();
+        let Some(run) = turn.node.state.halted_by else { return };
+        let coordinator = self.highest(turn);
+        let state = &mut turn.node.state;
+        state.coordinator = coordinator;
+        state.group = Some(run);
+        state.status = Status::Reorganization;
+        if coordinator == Some(me) {
+            state.up = self.list.without(me);
+            turn.close_round();
+            self.phase = Phase::Reorg;
+            turn.reorganize(run);
+        } else {
+            self.pass_on(turn, me);
+        }
+    }
+
+    /// R9
+    pub fn reorganized(&mut self, turn: &mut Turn<'_, W>, group: GroupId, definition: &[u8]) {
+        if self.phase != Phase::Reorg || turn.node.state.group != Some(group) {
+            return;
+        }
+        let Some(definition) = Definition::new(definition) else {
+            self.start(turn, NodeSet::EMPTY);
+            return;
+        };
+        turn.node.state.definition = Some(definition);
+        self.own_save = match turn.save() {
+            Saving::Later(ticket) => Some(ticket),
+            Saving::BeforeAllElse => None,
+        };
+        turn.cancel(Timer::Phase);
+        self.phase = Phase::Idle;
+        self.lap = Lap::Ready;
+        self.pass_on(turn, turn.me());
+    }
+
+    /// R10, R11
+    fn ready(
+        &mut self,
+        turn: &mut Turn<'_, W>,
+        request: &Request,
+        token: &Token<'_, W>,
+    ) -> Result<(), Reject> {
+        match turn.status() {
+            Status::Normal => turn.answer_each(request, Message::HopAck),
+            Status::Reorganization if turn.node.is_coordinator() => {
+                // Only an answer that follows the save may say so; a repeat will come.
+                if self.lap == Lap::Ready && self.own_save.is_none() {
+                    turn.answer_each(request, Message::HopAck);
+                    self.finish(turn);
+                }
+            }
+            Status::Reorganization if self.ready.is_none() => {
+                let definition = Definition::new(token.definition).ok_or(Reject::Field)?;
+                self.take_over(turn, token);
+                // Where the Coord lap left off is of no interest any more.
+                self.wait(turn);
+                turn.node.state.definition = Some(definition);
+                turn.node.state.up = self.list.without(turn.me());
+                match turn.save() {
+                    Saving::Later(ticket) => {
+                        let group = token.run;
+                        self.ready = Some(AcceptedReady { ticket, request: *request, group });
+                    }
+                    Saving::BeforeAllElse => self.accept_ready(turn, request),
+                }
+            }
+            Status::Reorganization => {}
+            Status::Election | Status::Down => return Err(Reject::NotAwaited),
+        }
+        Ok(())
+    }
+
+    /// The state vector with the definition is durable.
+    fn accept_ready(&mut self, turn: &mut Turn<'_, W>, request: &Request) {
+        if !turn.in_time(request, turn.node.config.timing.ts) {
+            return;
+        }
+        self.become_normal(turn);
+        turn.answer_after_save(request, Message::HopAck);
+        self.pass_on(turn, turn.me());
+    }
+
+    fn become_normal(&mut self, turn: &mut Turn<'_, W>) {
+        turn.node.state.status = Status::Normal;
+        self.failed_runs = 0;
+        turn.cancel(Timer::Limit);
+        turn.start_application();
+    }
+
+    /// R11: all members have made the definition durable, and so has this node.
+    fn finish(&mut self, turn: &mut Turn<'_, W>) {
+        if self.own_save.is_some() {
+            return;
+        }
+        self.wait(turn);
+        self.become_normal(turn);
+        self.silence.heard(&turn.node.state.up);
+        turn.set_timer(Timer::Check, turn.node.config.timing.check);
+        turn.beat();
+    }
+
+    /// A state vector is durable: the coordinator's own, or the one that a Ready waits for.
+    pub fn saved(&mut self, turn: &mut Turn<'_, W>, ticket: Ticket) {
+        if self.own_save == Some(ticket) {
+            self.own_save = None;
+            if turn.node.state.up.is_empty() {
+                self.finish(turn);
+            }
+        }
+        if let Some(ready) = self.ready.take_if(|ready| ready.ticket == ticket) {
+            self.accept_ready(turn, &ready.request);
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Ring: an election by a token with a list, three laps, and skipping of dead nodes.
+//!
+//! The ring is the member table in order of the ids. A node that misses its coordinator starts a
+//! *run*: it sends a token round that everybody joins (`Elect`), the highest node of the list becomes
+//! coordinator (`Coord`), shares out the work, and sends the definition round (`Ready`). Every hop is
+//! acknowledged, repeated, and after T given to the next node instead.
+//!
+//! - `mod.rs`: waking, Timeout, signs of life.
+//! - `laps.rs`: the way of the token.
+//! - `monitor.rs`: the answers to other nodes' calls, and the coordinator's Check.
+//!
+//! # Transitions
+//!
+//! PROTOCOLS section 3.2, with its holes closed. `Start(S)` begins with the suspects `S`.
+//!
+//! | # | event and guard | effect |
+//! |---|---|---|
+//! | R1 | Boot, epoch durable | `st=Down`; deaf and mute for one T |
+//! | R2 | that T is over | Start({}) |
+//! | R3 | Start(S) | STOP; `run=(self, next); round+=1; h=run; st=Election; c=g=none; Up={}; list={self}`; limit R; pass Elect on |
+//! | R4 | Elect, `(round, run)` above one's own | STOP; HopAck; `h=run; st=Election; c=g=none; Up={}; list+=self`; limit R; pass Elect on |
+//! | R5 | Elect, one's own run, first return | HopAck; Coord to the node of `list` behind `max(list)` |
+//! | R6 | Elect, `(round, run)` below one's own | HopAck; Normal: Start({}) (allowance); else the run is extinct here |
+//! | R7 | Coord, `h=run, st=Election`, self in `list` | HopAck; `c=max(list); g=run; st=Reorganization`; pass on in `list`, but `max(list)` itself: R8 |
+//! | R8 | Coord at `max(list)` | `Up=list-self`; the application computes `d`, once (deadline Tr, else Start({})) |
+//! | R9 | ReorgDone(d) | save; pass Ready on in `list` |
+//! | R10 | Ready, `g=run, c!=self, st=Reorganization` | `d; Up=list-self`; save; **then** `st=Normal`; HopAck; pass on in `list` |
+//! | R11 | Ready back at c, own save done | HopAck; `st=Normal` |
+//! | R12 | a hop already taken | HopAck again, nothing else. Coord and Ready of any other run: no answer |
+//! | R13 | T without HopAck, Elect | `suspects+=next`; next was the initiator: Start({next}); else to the one behind it |
+//! | R14 | T without HopAck, Coord | `list-=next`; next was `max(list)`: Start({}); else to the one behind it |
+//! | R15 | k T + Ts without HopAck, Ready | Start({}): `d` counts on the dead node |
+//! | R16 | limit R since joining, not Normal | Start({}); R doubles while one's own runs fail, up to fourfold |
+//! | R17 | quiet timer, Normal, `c!=self` | AreYouThere to c; no: Start({}); T without answer: Start({c}) |
+//! | R18 | every P, Normal, `c=self` | AreYouNormal to Up; no: Start({}) (allowance); silent k times: Start({them}) |
+//! | R19 | Beat of c with another g, Normal | as R17, without waiting |
+//! | R20 | Beat of another coordinator, Normal, `c=self`, outranking it | Start({}) (allowance) |
+//! | R21 | Beat while not Normal, of `h`, or a lap after joining | the group has formed without this node: Start({}) |
+//!
+//! # What holds
+//!
+//! - **Assertion 3, whatever the network does.** Only the initiator that lives on closes its Elect lap,
+//!   once, so that a run has one `max(list)`; only that node computes `d`, once. (Section 3.2 lets
+//!   any node close a lap whose initiator is dead. Two copies of a token could then be closed with
+//!   two lists under one number. Here whoever finds the initiator dead starts a run of its own.)
+//! - **Assertion 1, as long as datagrams take at most Tm and none is lost (Assumptions 8 and 9).**
+//!   `(round, h)` of a node never goes back while it runs, so that a larger run that has closed has
+//!   taken every live node out of all smaller ones; and a node that is skipped is down. A node that
+//!   has rebooted has forgotten `h`: for one T it stays deaf (R1), until every hop to its earlier life
+//!   has ended; so no repeat of a hop that it took then can bring it back into an old run. For the
+//!   same reason a run believes only the suspicions of its own hops and of its initiator.
+//! - **No token is immortal.** Each node takes each lap of a run at most once. That is the hop budget:
+//!   n per lap.
+//!
+//! Simultaneous runs: of equal rounds the one with the higher initiator survives, as soon as the two
+//! meet. A node that is Normal answers a run of the past with a new one (R6), as Chang and Roberts
+//! let a node put its own id in the place of a smaller one.
+
+mod laps;
+mod monitor;
+#[cfg(test)]
+mod tests;
+
+use crate::budget::Budget;
+use crate::effects::{Note, Ticket};
+use crate::id::{NodeId, NodeSet};
+use crate::silence::Silence;
+use crate::state::Status;
+use crate::station::{AcceptedReady, Turn};
+use crate::time::Instant;
+use crate::timers::Timer;
+use crate::wire::Lap;
+
+/// What the node is in the middle of. One thing at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Just booted: what was sent to the node's earlier life may still arrive.
+    Waking,
+    Idle,
+    /// The token is on its way to the next node.
+    Hop,
+    /// The application shares out the work.
+    Reorg,
+    /// Check: are all of you Normal?
+    Check,
+    /// Timeout: is the coordinator of this group there?
+    Probe,
+}
+
+#[derive(Debug)]
+pub struct Ring<const W: usize> {
+    phase: Phase,
+    /// The place of S(i).h among all runs: (round, h).
+    round: u32,
+    /// When the node joined that run.
+    joined: Instant,
+    /// The latest lap of it that the node took part in.
+    lap: Lap,
+    list: NodeSet<W>,
+    suspects: NodeSet<W>,
+    /// Who is to take the token.
+    next: Option<NodeId>,
+    /// How many of one's own runs in a row came to nothing.
+    failed_runs: u8,
+    silence: Silence<W>,
+    provocations: Budget,
+    /// The coordinator's own save of the group that it distributes.
+    own_save: Option<Ticket>,
+    ready: Option<AcceptedReady>,
+}
+
+impl<const W: usize> Ring<W> {
+    pub fn new() -> Self {
+        Self {
+            phase: Phase::Waking,
+            round: 0,
+            joined: Instant(0),
+            lap: Lap::Elect,
+            list: NodeSet::EMPTY,
+            suspects: NodeSet::EMPTY,
+            next: None,
+            failed_runs: 0,
+            silence: Silence::new(),
+            provocations: Budget::FULL,
+            own_save: None,
+            ready: None,
+        }
+    }
+
+    /// R1: the node has woken and its boot epoch is durable.
+    pub fn recovery(&mut self, turn: &mut Turn<'_, W>) {
+        turn.set_timer(Timer::Phase, turn.node.config.timing.t);
+    }
+
+    pub fn timer(&mut self, turn: &mut Turn<'_, W>, timer: Timer) {
+        match timer {
+            Timer::Phase => self.phase_ended(turn),
+            Timer::Repeat => self.repeat(turn),
+            Timer::Quiet => self.timeout(turn),
+            Timer::Check => self.check(turn),
+            Timer::Beat => turn.beat(),
+            Timer::Limit => self.limit(turn),
+            Timer::Answer | Timer::Greeting | Timer::Hello => {}
+        }
+    }
+
+    /// R16: the run has come to nothing.
+    fn limit(&mut self, turn: &mut Turn<'_, W>) {
+        let own = turn.node.state.halted_by.is_some_and(|run| run.coordinator == turn.me());
+        if own {
+            self.failed_runs = self.failed_runs.saturating_add(1);
+        }
+        self.start(turn, NodeSet::EMPTY);
+    }
+
+    /// R17: the coordinator has been silent for too long.
+    fn timeout(&mut self, turn: &mut Turn<'_, W>) {
+        let Some(coordinator) = turn.node.state.coordinator else { return };
+        if self.phase != Phase::Idle || coordinator == turn.me() || turn.status() != Status::Normal
+        {
+            return;
+        }
+        self.phase = Phase::Probe;
+        turn.probe(coordinator);
+    }
+
+    /// Back to Idle; a Normal member waits for a sign of life.
+    fn wait(&mut self, turn: &mut Turn<'_, W>) {
+        self.phase = Phase::Idle;
+        turn.close_round();
+        if turn.status() == Status::Normal && !turn.node.is_coordinator() {
+            turn.arm_quiet();
+        }
+    }
+
+    /// A sign of life of the coordinator of this very group.
+    fn heard(&mut self, turn: &mut Turn<'_, W>) {
+        if let (Phase::Probe, Some(coordinator)) = (self.phase, turn.node.state.coordinator) {
+            turn.clear_of_suspicion(coordinator);
+        }
+        if matches!(self.phase, Phase::Idle | Phase::Probe) {
+            self.wait(turn);
+        }
+    }
+
+    /// Somebody's message shows that the group of this node is not as it should be.
+    fn provoked(&mut self, turn: &mut Turn<'_, W>, by: NodeId) {
+        if self.provocations.take(turn.now, turn.node.config.timing.check) {
+            turn.note(Note::ProvokedBy(by));
+            self.start(turn, NodeSet::EMPTY);
+        }
+    }
+
+    fn phase_ended(&mut self, turn: &mut Turn<'_, W>) {
+        match self.phase {
+            // R2; Tr
+            Phase::Waking | Phase::Reorg => self.start(turn, NodeSet::EMPTY),
+            Phase::Hop => self.hop_failed(turn),
+            Phase::Check => self.check_ended(turn),
+            // R17
+            Phase::Probe => {
+                let silent = *turn.node.call.awaited();
+                self.start(turn, silent);
+            }
+            Phase::Idle => {}
+        }
+    }
+
+    fn repeat(&mut self, turn: &mut Turn<'_, W>) {
+        let period = turn.node.config.timing.repeat;
+        match self.phase {
+            Phase::Hop => self.send_token(turn),
+            Phase::Probe => turn.send_probe(),
+            Phase::Check => {
+                self.send_check(turn);
+                turn.arm_repeat(period);
+                return;
+            }
+            Phase::Waking | Phase::Idle | Phase::Reorg => return,
+        }
+        turn.arm_repeat(period.fraction(1, 2));
+    }
+}
+
+impl<const W: usize> Default for Ring<W> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

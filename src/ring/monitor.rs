@@ -1,0 +1,133 @@
+//! The answers to other nodes' calls, and the coordinator's Check.
+
+use super::{Phase, Ring};
+use crate::call::Standing;
+use crate::id::{GroupId, NodeId, NodeSet};
+use crate::state::Status;
+use crate::station::{Request, Turn};
+use crate::timers::Timer;
+use crate::wire::{Kind, Message, Reject};
+
+impl<const W: usize> Ring<W> {
+    pub fn request(
+        &mut self,
+        turn: &mut Turn<'_, W>,
+        request: &Request,
+        message: Message<'_, W>,
+    ) -> Result<(), Reject> {
+        if self.phase == Phase::Waking {
+            return Err(Reject::Down);
+        }
+        match message {
+            Message::Token(token) if request.named => return self.token(turn, request, &token),
+            Message::Token(_) => return Err(Reject::Field),
+            Message::AreYouThere { group, .. } => self.are_you_there(turn, request, group),
+            Message::AreYouNormal { group } => self.are_you_normal(turn, request, group),
+            Message::Beat { group, .. } => self.beat_heard(turn, request.from, group),
+            _ => return Err(Reject::WrongAlgorithm),
+        }
+        Ok(())
+    }
+
+    /// R17, seen from the node that is asked or overhears it.
+    fn are_you_there(&mut self, turn: &mut Turn<'_, W>, request: &Request, group: Option<GroupId>) {
+        let state = &turn.node.state;
+        let same = group.is_some() && group == state.group;
+        let yes = same && turn.node.is_coordinator() && state.up.contains(request.from);
+        turn.answer_each(request, Message::AytAns { yes });
+        let above = turn.node.config.outranks(request.from, turn.me());
+        if same && above && !request.named {
+            // A higher member of this group probes the coordinator.
+            if self.phase == Phase::Probe {
+                self.wait(turn);
+            }
+            turn.postpone_quiet();
+        }
+    }
+
+    fn are_you_normal(&mut self, turn: &mut Turn<'_, W>, request: &Request, group: GroupId) {
+        let normal = turn.node.state.group == Some(group) && turn.status() == Status::Normal;
+        turn.answer(request, Message::AynAns { normal });
+        if normal && turn.node.state.coordinator == Some(request.from) {
+            self.heard(turn);
+        }
+    }
+
+    /// R19 to R21
+    fn beat_heard(&mut self, turn: &mut Turn<'_, W>, from: NodeId, group: GroupId) {
+        let state = &turn.node.state;
+        let own_coordinator = state.coordinator == Some(from);
+        if state.status != Status::Normal {
+            // While this run is young, its token may still be on the way to an old coordinator.
+            let lap = turn.node.config.timing.lap(turn.node.config.members().len());
+            let left_out = turn.now.since(self.joined) > lap;
+            if state.halted_by == Some(group) || left_out {
+                self.start(turn, NodeSet::EMPTY);
+            }
+        } else if own_coordinator && state.group == Some(group) {
+            self.heard(turn);
+        } else if own_coordinator {
+            // It has gone on without this node, or this is an old Beat: ask.
+            self.timeout(turn);
+        } else if turn.node.is_coordinator() && turn.node.config.outranks(turn.me(), from) {
+            self.provoked(turn, from);
+        }
+    }
+
+    /// R18: every P the coordinator asks its members whether they are Normal.
+    pub(super) fn check(&mut self, turn: &mut Turn<'_, W>) {
+        turn.set_timer(Timer::Check, turn.node.config.timing.check);
+        let up = turn.node.state.up;
+        if self.phase != Phase::Idle || up.is_empty() {
+            return;
+        }
+        self.phase = Phase::Check;
+        let timing = &turn.node.config.timing;
+        let wait = timing.t.times(timing.patience).min(timing.check);
+        turn.open_round(up, Kind::AynAns, wait);
+        self.send_check(turn);
+    }
+
+    pub(super) fn send_check(&mut self, turn: &mut Turn<'_, W>) {
+        if let Some(group) = turn.node.state.group {
+            // As good as a Beat to the members; others must hear one.
+            turn.broadcast_round(Message::AreYouNormal { group });
+        }
+    }
+
+    pub(super) fn check_ended(&mut self, turn: &mut Turn<'_, W>) {
+        let (silent, answered) = (*turn.node.call.awaited(), *turn.node.call.answered());
+        self.wait(turn);
+        self.silence.heard(&answered);
+        let gone = self.silence.unheard(&silent, turn.node.config.timing.silent_checks_max);
+        if !gone.is_empty() {
+            self.start(turn, gone);
+        }
+    }
+
+    /// A reply to the open round.
+    pub fn reply(
+        &mut self,
+        turn: &mut Turn<'_, W>,
+        from: NodeId,
+        standing: Standing,
+        message: Message<'_, W>,
+    ) -> Result<(), Reject> {
+        if standing != Standing::Awaited {
+            return Err(Reject::NotAwaited);
+        }
+        match (self.phase, message) {
+            (Phase::Hop, Message::HopAck) => self.wait(turn),
+            (Phase::Probe, Message::AytAns { yes: true }) => self.heard(turn),
+            (Phase::Probe, Message::AytAns { .. }) => self.start(turn, NodeSet::EMPTY),
+            (Phase::Check, Message::AynAns { normal: false }) => self.provoked(turn, from),
+            (Phase::Check, Message::AynAns { .. }) => {
+                if turn.node.call.awaited().is_empty() {
+                    self.check_ended(turn);
+                }
+            }
+            _ => return Err(Reject::NotAwaited),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,215 @@
+//! An attacker on the wire: garbage, forgeries and replays, ten thousand frames a second.
+//!
+//! It has no key. It sees every frame, and sends whatever it likes to whomever it likes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use bellwether_scenario::{Algorithm, Scenario, What};
+
+use crate::display::settled;
+use crate::flash::{NETWORK, PORT};
+use crate::flock::Flock;
+use crate::probe::Image;
+use crate::switch::Injector;
+
+/// For the whole flock together.
+const FRAMES_PER_SECOND: u64 = 10_000;
+const NODES: u8 = 5;
+/// The boards report what they refused once a second.
+const REPORTED: Duration = Duration::from_millis(2_500);
+const HEADERS_BYTES: usize = 14 + 20 + 8;
+
+/// What the attacker sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Weapon {
+    /// Datagrams to the right port with random content, and frames that are no datagrams at all.
+    Garbage,
+    /// Datagrams whose clear part looks right: known sender, living boot, number to come.
+    Forgery,
+    /// Frames that were on the wire before, as they were.
+    Replay,
+}
+
+const WEAPONS: [Weapon; 3] = [Weapon::Garbage, Weapon::Forgery, Weapon::Replay];
+
+/// Attacks a settled flock with each weapon for this long. Nothing may change: no state, no reset, no
+/// election. Says what the boards refused, and why.
+pub fn run(image: &Arc<Image>, each: Duration) -> Result<String, String> {
+    let mut scenario = Scenario::undisturbed(Algorithm::Bully, NODES, 0);
+    (scenario.tm_us, scenario.tp_us) = (100_000, 200_000);
+    let mut flock = Flock::prepare(&scenario, Arc::clone(image), None)?;
+    flock.switch.record();
+    flock.begin();
+    for id in 1..=NODES {
+        flock.boot(id)?;
+    }
+    let end = Instant::now() + Duration::from_secs(20);
+    while settled(flock.watch.seen()) != Some(NODES) {
+        flock.look_after()?;
+        if Instant::now() > end {
+            return Err("the flock did not settle before the attack".into());
+        }
+        flock.listen(Instant::now() + Duration::from_millis(20));
+    }
+    // The attacker learns what ordinary traffic looks like.
+    quiet(&mut flock, Instant::now() + Duration::from_secs(3), &mut Refused::new())?;
+    let mut seen = Vec::new();
+    for weapon in WEAPONS {
+        let mut refused = Refused::new();
+        let attack = Attack::begin(flock.switch.injector(), weapon, flock.switch.recorded());
+        let failed = |why: String| format!("{weapon:?}: {why}");
+        quiet(&mut flock, Instant::now() + each, &mut refused).map_err(failed)?;
+        let sent = attack.end();
+        quiet(&mut flock, Instant::now() + REPORTED, &mut refused).map_err(failed)?;
+        let rate = sent as f64 / each.as_secs_f64();
+        if rate < FRAMES_PER_SECOND as f64 / 2.0 {
+            return Err(failed(format!("only {rate:.0} frames a second could be sent")));
+        }
+        let reasons: Vec<String> = refused.total().into_iter().collect();
+        seen.push(format!("{weapon:?} {rate:.0}/s, refused: {}", reasons.join(" ")));
+    }
+    Ok(seen.join("; "))
+}
+
+/// Until then nothing may happen but refusals.
+fn quiet(flock: &mut Flock, until: Instant, refused: &mut Refused) -> Result<(), String> {
+    while Instant::now() < until {
+        flock.look_after()?;
+        let Some(said) = flock.listen(until.min(Instant::now() + Duration::from_millis(50))) else {
+            continue;
+        };
+        if said.line.word == "reject" {
+            let reason = said.line.get("reason").unwrap_or("?").to_owned();
+            refused.note(said.node, reason, said.line.number("count").unwrap_or(0));
+        }
+        for event in &said.events {
+            match &event.what {
+                What::Send { .. } => {}
+                other => return Err(format!("node {}: {other:?}", event.node)),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The counters of the boards: the first and the last value that was seen of each.
+struct Refused(BTreeMap<(u8, String), (u64, u64)>);
+
+impl Refused {
+    fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    fn note(&mut self, node: u8, reason: String, count: u64) {
+        self.0.entry((node, reason)).or_insert((count, count)).1 = count;
+    }
+
+    fn total(&self) -> Vec<String> {
+        let mut by_reason = BTreeMap::<&str, u64>::new();
+        for ((_, reason), (_, last)) in &self.0 {
+            *by_reason.entry(reason).or_default() += last;
+        }
+        by_reason.iter().map(|(reason, count)| format!("{reason}={count}")).collect()
+    }
+}
+
+/// A thread that sends until it is told to stop.
+struct Attack {
+    stop: Arc<AtomicBool>,
+    sent: Arc<AtomicU64>,
+    thread: std::thread::JoinHandle<()>,
+}
+
+impl Attack {
+    fn begin(injector: Injector, weapon: Weapon, recorded: Vec<Vec<u8>>) -> Self {
+        let (stop, sent) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let (stopped, count) = (Arc::clone(&stop), Arc::clone(&sent));
+        let thread = std::thread::spawn(move || {
+            let mut rng = fastrand::Rng::with_seed(7);
+            let began = Instant::now();
+            let mut made = 0;
+            while !stopped.load(Ordering::Relaxed) {
+                let due = began.elapsed().as_micros() as u64 * FRAMES_PER_SECOND / 1_000_000;
+                // What a host that was away owes is not made up for: that would be another attack.
+                made = made.max(due.saturating_sub(100));
+                while made < due {
+                    let to = rng.usize(0..usize::from(NODES));
+                    let frame = weapon.frame(&recorded, to, &mut rng);
+                    count.fetch_add(u64::from(injector.send(to, &frame)), Ordering::Relaxed);
+                    made += 1;
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        Self { stop, sent, thread }
+    }
+
+    fn end(self) -> u64 {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = self.thread.join();
+        self.sent.load(Ordering::Relaxed)
+    }
+}
+
+impl Weapon {
+    fn frame(self, recorded: &[Vec<u8>], to: usize, rng: &mut fastrand::Rng) -> Vec<u8> {
+        let datagrams: Vec<&Vec<u8>> =
+            recorded.iter().filter(|frame| is_datagram(frame)).rev().take(200).collect();
+        match self {
+            Self::Garbage => {
+                let len = rng.usize(0..200);
+                let payload: Vec<u8> = (0..len).map(|_| rng.u8(..)).collect();
+                if rng.bool() { datagram(to, rng, &payload) } else { payload }
+            }
+            Self::Replay if datagrams.is_empty() => Vec::new(),
+            Self::Replay => datagrams[rng.usize(0..datagrams.len())].clone(),
+            Self::Forgery if datagrams.is_empty() => Vec::new(),
+            Self::Forgery => {
+                let frame = datagrams[rng.usize(0..datagrams.len())];
+                let mut payload = frame[HEADERS_BYTES..].to_vec();
+                // The number of a sealed datagram: far above all that its sender has used.
+                if let Some(sequence) = payload.get_mut(10..14) {
+                    let number = rng.u32(100_000..1_000_000);
+                    sequence.copy_from_slice(&number.to_le_bytes());
+                }
+                let last = payload.len() - 1;
+                payload[last] ^= rng.u8(1..);
+                datagram(to, rng, &payload)
+            }
+        }
+    }
+}
+
+fn is_datagram(frame: &[u8]) -> bool {
+    frame.len() > HEADERS_BYTES + 15 && frame[12..14] == [8, 0] && frame[23] == 17
+}
+
+/// A frame of the flock: to the group of one node, from some node's address.
+fn datagram(to: usize, rng: &mut fastrand::Rng, payload: &[u8]) -> Vec<u8> {
+    let [_, network] = NETWORK.to_be_bytes();
+    let (from, to) = (rng.u8(1..=NODES), to as u8 + 1);
+    let mut frame = vec![0x01, 0x00, 0x5e, 0x40, network, to];
+    frame.extend([0x02, 0, 0, 0, 0, from, 0x08, 0x00]);
+    let total = (20 + 8 + payload.len()) as u16;
+    let mut ip =
+        [0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 10, 66, network, from, 239, 192, network, to];
+    ip[2..4].copy_from_slice(&total.to_be_bytes());
+    let sum = ip.as_chunks::<2>().0.iter().map(|pair| u32::from(u16::from_be_bytes(*pair))).sum();
+    ip[10..12].copy_from_slice(&checksum(sum).to_be_bytes());
+    frame.extend(ip);
+    let len = (8 + payload.len()) as u16;
+    // A UDP checksum of 0: none.
+    for word in [PORT, PORT, len, 0] {
+        frame.extend(word.to_be_bytes());
+    }
+    frame.extend(payload);
+    frame
+}
+
+fn checksum(sum: u32) -> u16 {
+    let folded = (sum & 0xffff) + (sum >> 16);
+    !((folded & 0xffff) + (folded >> 16)) as u16
+}
