@@ -2,6 +2,7 @@
 
 use crate::errata::Errata;
 use crate::id::{NodeId, NodeSet, PerNode};
+use crate::link::Gaps;
 use crate::time::Duration;
 
 /// Which election a flock runs.
@@ -174,7 +175,11 @@ pub struct Config<const W: usize> {
     pub algorithm: Algorithm,
     pub durability: Durability,
     pub timing: Timing,
+    /// Take members that speak version 1, in the clear, while a flock is being moved to the sealed
+    /// version. Everything in their names can be forged meanwhile.
+    pub accept_version_1: bool,
     pub errata: Errata,
+    pub gaps: Gaps,
     members: NodeSet<W>,
     preference: PerNode<u8, W>,
     higher: NodeSet<W>,
@@ -252,7 +257,9 @@ impl<const W: usize> Config<W> {
             algorithm,
             durability,
             timing,
+            accept_version_1: false,
             errata: Errata::default(),
+            gaps: Gaps::default(),
             members: NodeSet::EMPTY,
             preference: PerNode::all(0),
             higher: NodeSet::EMPTY,

@@ -50,6 +50,8 @@ pub enum Note {
     HaltFromBelow(NodeId),
     /// A datagram in the name of this node was not authentic; told for the 1st, 2nd, 4th, 8th...
     NotAuthentic(NodeId),
+    /// This node is heard in the clear: what it says can be forged.
+    InTheClear(NodeId),
     /// The node stays Down and mute.
     Mute(MuteReason),
 }

@@ -48,6 +48,21 @@ impl Errata {
         self.put_back == Some(erratum)
     }
 
+    /// Errors show where datagrams are doubled or overtake each other, which the sealed link does
+    /// not let through: a node that makes one speaks version 1.
+    #[cfg(feature = "errata")]
+    #[must_use]
+    pub fn needs_the_clear(self) -> bool {
+        self.put_back.is_some()
+    }
+
+    /// Without a mistake to show, every link is sealed.
+    #[cfg(not(feature = "errata"))]
+    #[must_use]
+    pub const fn needs_the_clear(self) -> bool {
+        false
+    }
+
     /// Whether this node makes the mistake: never.
     #[cfg(not(feature = "errata"))]
     #[must_use]

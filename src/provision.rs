@@ -16,9 +16,9 @@
 //!  | patience | silent Checks    | tick us | drift ppm  | members | (id, preference) of each |
 //!  +----------+------------------+---------+------------+---------+--------------------------+
 //!  spans: Tm Tp Ts T check quiet beat stagger repeat accept reorganize answer-spacing
-//!  flags: 1 datagrams of version 1 are accepted beside sealed ones
+//!  flags: 1 the board has keys, 2 datagrams of version 1 are accepted beside sealed ones
 //! ```
-//! Format 1 is the same with all flags 0. It was written when boards had no keys.
+//! Format 1 is the same with all flags 0: a board without keys.
 
 use crate::config::{Algorithm, Config, ConfigError, Durability, Timing};
 use crate::id::NodeId;
@@ -30,7 +30,8 @@ pub const FORMAT: u8 = 2;
 pub const BYTES_MAX: usize = HEAD_BYTES + 2 * 64;
 const HEAD_BYTES: usize = 69;
 const SPANS: usize = 12;
-const ACCEPT_VERSION_1: u8 = 1;
+const KEYED: u8 = 1;
+const ACCEPT_VERSION_1: u8 = 2;
 
 /// The configuration of a node and its place on the network.
 #[derive(Debug, Clone)]
@@ -40,8 +41,9 @@ pub struct Provision<const W: usize> {
     pub address: [u8; 4],
     /// The UDP port of the flock.
     pub port: u16,
-    /// Datagrams of version 1, in the clear, are accepted while a flock moves to keys.
-    pub accept_version_1: bool,
+    /// Keys were provisioned: the node is mute without them, and never falls back to clear
+    /// datagrams.
+    pub keyed: bool,
 }
 
 /// Why a record cannot be used. The node stays mute.
@@ -75,8 +77,9 @@ impl<const W: usize> Provision<W> {
             Durability::Group => 1,
             Durability::Strict => 2,
         };
-        let flags = if self.accept_version_1 { ACCEPT_VERSION_1 } else { 0 };
-        put(&[config.id.get(), algorithm, durability, flags])?;
+        let keyed = if self.keyed { KEYED } else { 0 };
+        let accept = if config.accept_version_1 { ACCEPT_VERSION_1 } else { 0 };
+        put(&[config.id.get(), algorithm, durability, keyed | accept])?;
         put(&config.network.to_le_bytes())?;
         put(&self.port.to_le_bytes())?;
         put(&self.address)?;
@@ -114,7 +117,7 @@ impl<const W: usize> Provision<W> {
             _ => return Err(BadProvision::Field),
         };
         let flags = head[3];
-        if flags > ACCEPT_VERSION_1 {
+        if flags & !(KEYED | ACCEPT_VERSION_1) != 0 {
             return Err(BadProvision::Field);
         }
         let timing = Timing {
@@ -138,6 +141,7 @@ impl<const W: usize> Provision<W> {
         let id = NodeId::new(head[0]).ok_or(BadProvision::Config(ConfigError::IdZero))?;
         let mut config = Config::new(id, algorithm, durability, timing);
         config.network = u16_at(4);
+        config.accept_version_1 = flags & ACCEPT_VERSION_1 != 0;
         if members.len() != 2 * usize::from(head[68]) {
             return Err(BadProvision::Length);
         }
@@ -148,7 +152,7 @@ impl<const W: usize> Provision<W> {
             config,
             address: [head[8], head[9], head[10], head[11]],
             port: u16_at(6),
-            accept_version_1: flags == ACCEPT_VERSION_1,
+            keyed: flags & KEYED != 0,
         })
     }
 }
@@ -189,7 +193,7 @@ mod tests {
             config.add_member(id, id * 2).unwrap();
         }
         let address = [10, 0, 0, 2];
-        Provision { config, address, port: 4711, accept_version_1: true }
+        Provision { config, address, port: 4711, keyed: true }
     }
 
     fn bytes(provision: &Provision<1>) -> Vec<u8> {
@@ -205,7 +209,7 @@ mod tests {
         let back = Provision::<1>::decode(&record).unwrap();
         assert_eq!(back.config.timing, provision.config.timing);
         assert_eq!((back.config.network, back.port, back.address), (513, 4711, [10, 0, 0, 2]));
-        assert!(back.accept_version_1);
+        assert_eq!((back.keyed, back.config.accept_version_1), (true, false));
         assert_eq!(back.config.members(), provision.config.members());
         let id = |n| NodeId::new(n).unwrap();
         assert!(back.config.outranks(id(3), id(2)));
@@ -217,12 +221,12 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_format_1_is_read_and_an_unknown_flag_is_refused() {
+    fn a_record_of_format_1_is_a_board_without_keys_and_an_unknown_flag_is_refused() {
         let mut record = bytes(&provision());
         record[3] = 0;
         let old = Provision::<1>::decode(&record).unwrap();
-        assert!(!old.accept_version_1);
-        for flag in 1..8 {
+        assert_eq!((old.keyed, old.config.accept_version_1), (false, false));
+        for flag in 2..8 {
             record[3] = 1 << flag;
             assert_eq!(Provision::<1>::decode(&record).unwrap_err(), BadProvision::Field);
         }
@@ -231,7 +235,7 @@ mod tests {
     prop_compose! {
         fn any_record()(
             own in any::<prop::sample::Index>(),
-            kinds in (1u8..4, 1u8..3, 0u8..2),
+            kinds in (1u8..3, 1u8..3, 0u8..4),
             middle in any::<[u8; 32]>(),
             last in any::<[u8; 32]>(),
             members in btree_map(1u8..=64, any::<u8>(), 1..65),

@@ -113,13 +113,17 @@ pub struct Station<const W: usize> {
 
 impl<const W: usize> Station<W> {
     pub fn new(config: Config<W>, keys: Keys, instance: u32) -> Self {
+        let mut link = Link::new(keys, instance);
+        if config.errata.needs_the_clear() {
+            link.speak_in_the_clear(config.others());
+        }
         let nobody = Peer { answered_call: (0, 0), answered_at: Instant(0) };
         Self {
             config,
             boot: 0,
             state: StateVector::DOWN,
             call: Call::default(),
-            link: Link::new(keys, instance),
+            link,
             timers: TimerTable::default(),
             counters: Counters::default(),
             seen: NodeSet::EMPTY,
@@ -335,6 +339,9 @@ impl<const W: usize> Turn<'_, W> {
         message: Message<'_, W>,
     ) {
         if self.node.failed.is_some() {
+            return;
+        }
+        if self.emit_clear(to, call, &envelope, &message) {
             return;
         }
         let Some(sequence) = self.node.link.next_sequence() else {

@@ -79,9 +79,11 @@ impl<const W: usize> Bully<W> {
     /// B1: the node has woken and its boot epoch is durable.
     pub fn recovery(&mut self, turn: &mut Turn<'_, W>) {
         turn.set_timer(Timer::Check, turn.node.config.timing.check);
-        // The greeting has lasted T unless all have answered: it has asked who is there.
-        let higher = turn.node.config.higher();
-        if higher.intersection(turn.node.link.proven()).is_empty() {
+        // The greeting has lasted T unless all have answered: it has asked who is there, but for
+        // those who speak version 1.
+        let config = &turn.node.config;
+        let silent = config.higher().intersection(turn.node.link.proven()).is_empty();
+        if silent && !config.accept_version_1 {
             self.halt_all(turn);
         } else {
             self.election(turn);

@@ -55,7 +55,7 @@ impl<const W: usize> Turn<'_, W> {
         let link = &self.node.link;
         let all_awake = self.node.strangers().is_empty() && link.waking.is_empty();
         let begun = link.greeting_steps > 0;
-        if !self.node.greeted() && !(begun && all_awake) {
+        if !(self.node.greeted() || begun && all_awake) {
             return false;
         }
         self.cancel(Timer::Greeting);

@@ -39,6 +39,8 @@
 //! proves it to everybody, so that to the algorithms it is as if it had been without power until
 //! then. It costs n + 1 datagrams for one node, and 2 n or a few more when all wake at once.
 
+mod clear;
+mod gaps;
 mod greeting;
 mod hello;
 mod receive;
@@ -46,6 +48,7 @@ pub mod seal;
 #[cfg(test)]
 mod tests;
 
+pub use gaps::Gaps;
 pub use seal::{Header, Opened, look_into};
 
 use crate::id::{NodeId, NodeSet, PerNode};
@@ -78,6 +81,8 @@ pub struct Link<const W: usize> {
     peers: PerNode<Peer, W>,
     /// Whose present boot is proven to this one.
     proven: NodeSet<W>,
+    /// Who was only heard in the clear, by version 1 of the protocol.
+    clear: NodeSet<W>,
     /// Who said that it is only just waking.
     waking: NodeSet<W>,
     /// To whom a Hello is owed.
@@ -99,6 +104,7 @@ impl<const W: usize> Link<W> {
             greeting_steps: 0,
             peers: PerNode::all(stranger),
             proven: NodeSet::EMPTY,
+            clear: NodeSet::EMPTY,
             waking: NodeSet::EMPTY,
             owed: NodeSet::EMPTY,
             hushed: NodeSet::EMPTY,

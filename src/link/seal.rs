@@ -7,6 +7,7 @@ use chacha20poly1305::aead::inout::InOutBuf;
 use chacha20poly1305::aead::{AeadInOut, KeyInit};
 use chacha20poly1305::{ChaCha20Poly1305, Nonce, Tag};
 
+use super::Gaps;
 use crate::id::NodeId;
 use crate::key::{Keys, LinkKey};
 use crate::wire::{
@@ -162,6 +163,7 @@ pub(crate) fn seal_text(header: &Header, key: &LinkKey, text: &[u8]) -> std::vec
 pub fn open<'a>(
     header: &Header,
     key: &LinkKey,
+    gaps: Gaps,
     datagram: &'a mut [u8],
 ) -> Result<Opened<'a>, Reject> {
     let Some((head, rest)) = datagram.split_at_mut_checked(HEADER_BYTES) else {
@@ -170,9 +172,15 @@ pub fn open<'a>(
     let Some((text, tag)) = rest.split_last_chunk_mut::<TAG_BYTES>() else {
         return Err(Reject::TooShort);
     };
-    cipher(key)
-        .decrypt_inout_detached(&header.nonce(), head, InOutBuf::from(&mut *text), &Tag::from(*tag))
-        .map_err(|_| Reject::Forged)?;
+    let (nonce, tag) = (header.nonce(), Tag::from(*tag));
+    let opened = cipher(key).decrypt_inout_detached(&nonce, head, InOutBuf::from(&mut *text), &tag);
+    if opened.is_err() {
+        if !gaps.tags() {
+            return Err(Reject::Forged);
+        }
+        // A stream cipher: to encrypt is to decrypt.
+        let _ = cipher(key).encrypt_inout_detached(&nonce, head, InOutBuf::from(&mut *text));
+    }
     let text: &'a [u8] = text;
     let (call, mut body) = text.split_first_chunk().ok_or(Reject::Length)?;
     let mut receiver = 0;
@@ -202,5 +210,5 @@ pub fn look_into<'a>(keys: &Keys, datagram: &'a mut [u8]) -> Result<Opened<'a>, 
         return Ok(Opened { frame: Frame::new_checked(datagram)?, receiver: 0 });
     }
     let header = Header::new_checked(datagram)?;
-    open(&header, keys.by_id(header.key).ok_or(Reject::Key)?, datagram)
+    open(&header, keys.by_id(header.key).ok_or(Reject::Key)?, Gaps::default(), datagram)
 }

@@ -1,5 +1,6 @@
 //! What the shell needs of a board beside a network driver, a clock and a flash.
 
+use super::door::TurnedAway;
 use crate::state::Summary;
 use crate::time::{Duration, Instant};
 
@@ -40,6 +41,9 @@ pub trait Board {
 
     /// When the network hardware took in this datagram, if the driver still knows.
     fn arrived(&mut self, datagram: &[u8]) -> Option<Instant>;
+
+    /// What the driver has turned away since the boot.
+    fn turned_away(&self) -> TurnedAway;
 
     /// Page programs and sector erases since the boot.
     fn flash_counts(&self) -> (u32, u32);

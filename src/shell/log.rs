@@ -20,6 +20,7 @@
 //! | `fault` | `what` | a save or a send failed |
 //! | `flash` | `programs`, `erases` | the flash was written; the counts of this boot |
 //! | `link` | `up` | the cable was pulled or plugged |
+//! | `door` | `noise`, `crowded` | frames that the driver turned away: no member can have sent them; no room |
 //! | `reset` | `cause` | the node resets itself; the next `start` says it again |
 
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -28,6 +29,7 @@ use defmt::{Str, intern};
 
 use super::WORDS;
 use super::board::ResetCause;
+use super::door::TurnedAway;
 use crate::cells::{Reason, RegionReport, Verdict};
 use crate::config::{Algorithm, Config};
 use crate::effects::{MuteReason, Note};
@@ -179,6 +181,7 @@ pub fn note(note: Note) {
         Note::ProvokedBy(id) => (intern!("provoked"), id.get(), 0),
         Note::HaltFromBelow(id) => (intern!("halt-from-below"), id.get(), 0),
         Note::NotAuthentic(id) => (intern!("not-authentic"), id.get(), 0),
+        Note::InTheClear(id) => (intern!("in-the-clear"), id.get(), 0),
         Note::Mute(reason) => {
             return mute(match reason {
                 MuteReason::NoEpoch => intern!("no-epoch"),
@@ -215,6 +218,11 @@ pub fn fault(what: Str) {
 
 pub fn flash(programs: u32, erases: u32) {
     defmt::info!("{=u32} flash programs={=u32} erases={=u32}", next(), programs, erases);
+}
+
+pub fn door(turned_away: TurnedAway) {
+    let TurnedAway { noise, crowded } = turned_away;
+    defmt::warn!("{=u32} door noise={=u32} crowded={=u32}", next(), noise, crowded);
 }
 
 pub fn link(up: bool) {

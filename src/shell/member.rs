@@ -9,6 +9,7 @@ use embassy_sync::channel::{Receiver, Sender};
 use embassy_time::Timer;
 
 use super::board::{Board, ResetCause};
+use super::door::TurnedAway;
 use super::{WORDS, log};
 use crate::application::Application;
 use crate::cells::task::{Answer, Request};
@@ -85,6 +86,7 @@ struct Memory {
     reported: (u64, u64, u64),
     rejected: [u32; Reject::COUNT],
     flash: (u32, u32),
+    turned_away: TurnedAway,
     link_up: bool,
 }
 
@@ -125,6 +127,7 @@ where
             reported: (0, 0, 0),
             rejected: [0; Reject::COUNT],
             flash: (0, 0),
+            turned_away: TurnedAway::default(),
             link_up: true,
         };
         log::state(self.node.state_vector());
@@ -361,6 +364,11 @@ where
                 *known = count;
                 log::reject(reason, count);
             }
+        }
+        let turned_away = self.board.turned_away();
+        if turned_away != memory.turned_away {
+            memory.turned_away = turned_away;
+            log::door(turned_away);
         }
         let flash = self.board.flash_counts();
         if flash != memory.flash {

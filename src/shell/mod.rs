@@ -16,12 +16,14 @@
 //! address by arithmetic, so nobody has to be asked.
 
 pub mod board;
+pub mod door;
 pub mod log;
 pub mod member;
 pub mod sharing;
 pub mod start;
 
 pub use board::{Board, ResetCause};
+pub use door::{Door, Guest, TurnedAway};
 pub use member::Member;
 pub use sharing::Sharing;
 

@@ -56,11 +56,8 @@ pub async fn open<F: NorFlash, const PAGES: usize, const BUFFER: usize>(
     if network.is_some_and(|network| network != provision.config.network) {
         return Err(intern!("other-network"));
     }
+    let keys = store.keys().await.map_err(|error| log::reason_name(error.reason))?;
+    let keys = keys.ok_or(intern!("keys-missing"))?;
     let lease = store.begin_epoch().await.map_err(|error| log::reason_name(error.reason))?;
-    let keys = store
-        .keys()
-        .await
-        .map_err(|error| log::reason_name(error.reason))?
-        .ok_or(intern!("keys-missing"))?;
     Ok((store, Started { provision, keys, epoch: lease.epoch().0 }))
 }

@@ -6,6 +6,7 @@
 
 use core::cell::RefCell;
 
+use bellwether::shell::door;
 use bellwether::time::Instant;
 use critical_section::Mutex;
 
@@ -23,22 +24,9 @@ fn digest(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
 
-/// The payload of a UDP datagram in an Ethernet frame.
-fn payload(frame: &[u8]) -> Option<&[u8]> {
-    let [0x08, 0x00] = frame.get(12..14)? else { return None };
-    let packet = frame.get(14..)?;
-    let header = usize::from(packet.first()? & 0x0f) * 4;
-    if *packet.get(9)? != 17 {
-        return None;
-    }
-    let datagram = packet.get(header..)?;
-    let len = u16::from_be_bytes([*datagram.get(4)?, *datagram.get(5)?]);
-    datagram.get(8..usize::from(len))
-}
-
 /// Notes when a frame arrived, if it is one that somebody will ask for.
 pub fn note(frame: &[u8], time_us: u64) {
-    if let Some(payload) = payload(frame) {
+    if let Some((_, payload)) = door::payload(frame) {
         let digest = digest(payload);
         critical_section::with(|section| {
             let mut table = TABLE.borrow_ref_mut(section);

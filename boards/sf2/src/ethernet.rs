@@ -13,6 +13,7 @@ use embassy_sync::waitqueue::AtomicWaker;
 use embassy_time::{Duration, Instant, Timer};
 
 use bellwether::shell::member::DATAGRAM_ROOM;
+use bellwether::shell::{Door, Guest, TurnedAway};
 
 use crate::arrivals;
 use crate::queue::Queue;
@@ -64,12 +65,11 @@ static MEMORY: Shared = Shared(UnsafeCell::new(Memory {
 struct Receiver {
     queue: Queue,
     current: usize,
-    /// The multicast addresses that are wanted.
-    groups: [[u8; 6]; 2],
+    door: Option<Door>,
+    turned_away: TurnedAway,
 }
 
-static RECEIVER: Mutex<RefCell<Receiver>> =
-    Mutex::new(RefCell::new(Receiver { queue: Queue::EMPTY, current: 0, groups: [[0; 6]; 2] }));
+static RECEIVER: Mutex<RefCell<Receiver>> = Mutex::new(RefCell::new(Receiver::NEW));
 static WAKER: AtomicWaker = AtomicWaker::new();
 static LINK_UP: AtomicBool = AtomicBool::new(true);
 
@@ -86,7 +86,8 @@ pub fn multicast([_, b, c, d]: [u8; 4]) -> [u8; 6] {
 
 impl Ethernet {
     /// Starts the MAC. Call once.
-    pub fn start(address: [u8; 6], groups: [[u8; 6]; 2]) -> Self {
+    pub fn start(door: Door) -> Self {
+        let address = door.address;
         mac::CONFIG_1.write(mac::RESET);
         mac::CONFIG_1.write(0);
         // Full duplex, padding and checksum by the MAC, byte mode off.
@@ -96,7 +97,7 @@ impl Ethernet {
         let [a, b, c, d, e, f] = address;
         mac::STATION_1.write(u32::from_be_bytes([a, b, c, d]));
         mac::STATION_2.write(u32::from_be_bytes([e, f, 0, 0]));
-        critical_section::with(|section| RECEIVER.borrow_ref_mut(section).groups = groups);
+        critical_section::with(|section| RECEIVER.borrow_ref_mut(section).door = Some(door));
         // SAFETY: the MAC is off and its interrupt masked: nobody else touches the memory.
         let memory = unsafe { &mut *MEMORY.0.get() };
         let first = &raw const memory.rx as u32;
@@ -119,6 +120,10 @@ impl Ethernet {
     }
 }
 
+pub fn turned_away() -> TurnedAway {
+    critical_section::with(|section| RECEIVER.borrow_ref(section).turned_away)
+}
+
 /// Looks after the cable.
 pub async fn watch_link() -> ! {
     loop {
@@ -134,12 +139,27 @@ pub async fn watch_link() -> ! {
 }
 
 impl Receiver {
-    fn wants(&self, frame: &[u8]) -> bool {
-        match frame.first_chunk::<6>() {
-            Some([0x01, 0x00, 0x5e, 0, 0, _]) => true, // questions about groups
-            Some(to @ [0x01, 0x00, 0x5e, ..]) => self.groups.contains(to),
-            Some(_) => true,
-            None => false,
+    const NEW: Self = Self {
+        queue: Queue::EMPTY,
+        current: 0,
+        door: None,
+        turned_away: TurnedAway { noise: 0, crowded: 0 },
+    };
+
+    fn receive(&mut self, frame: &[u8]) {
+        let guest = self.door.as_ref().map_or(Guest::Passing, |door| door.look(frame));
+        let kept = match guest {
+            Guest::Passing => true,
+            Guest::Noise => {
+                self.turned_away.noise = self.turned_away.noise.saturating_add(1);
+                true
+            }
+            // Strangers must leave room for the flock.
+            Guest::Stranger if !self.queue.is_almost_empty() => false,
+            Guest::Stranger | Guest::Member => self.queue.push(Instant::now().as_micros(), frame),
+        };
+        if !kept {
+            self.turned_away.crowded = self.turned_away.crowded.saturating_add(1);
         }
     }
 
@@ -156,9 +176,7 @@ impl Receiver {
                 // SAFETY: as above; volatile, because the MAC writes it.
                 let size = unsafe { (&raw const (*descriptor).size).read_volatile() };
                 let frame = bytes.get(..(size & LENGTH) as usize).unwrap_or(&[]);
-                if self.wants(frame) {
-                    self.queue.push(Instant::now().as_micros(), frame);
-                }
+                self.receive(frame);
                 // SAFETY: as above.
                 unsafe { (&raw mut (*descriptor).size).write_volatile(EMPTY) };
                 self.current = (self.current + 1) % RX_BUFFERS;
@@ -166,7 +184,7 @@ impl Receiver {
             } else if status & mac::OVERFLOW != 0 {
                 // The MAC stopped; it begins again where this driver stands.
                 mac::RX_STATUS.write(mac::OVERFLOW);
-                self.queue.lost = self.queue.lost.saturating_add(1);
+                self.turned_away.crowded = self.turned_away.crowded.saturating_add(1);
                 // SAFETY: only the address is taken.
                 let at = unsafe { &raw const (*memory).rx[self.current] };
                 mac::RX_DESCRIPTOR.write(at as u32);

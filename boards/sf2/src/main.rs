@@ -21,7 +21,7 @@ use bellwether::effects::Effects;
 use bellwether::node::Node;
 use bellwether::shell::member::group_address;
 use bellwether::shell::start::{self, Started};
-use bellwether::shell::{Board, Member, ResetCause, Sharing, WORDS, log};
+use bellwether::shell::{Board, Door, Member, ResetCause, Sharing, TurnedAway, WORDS, log};
 use bellwether::state::{StateVector, Summary};
 use bellwether::time::{Duration, Instant};
 use bellwether::wire::Destination;
@@ -143,11 +143,13 @@ async fn bring_up(spawner: Spawner, cause: ResetCause) -> Result<(), Str> {
         return Err(intern!("ts-below-board"));
     }
     let [a, b, c, d] = provision.address;
-    let mac = [0x02, 0x00, a ^ b, c, d, config.id.get()];
+    let address = [0x02, 0x00, a ^ b, c, d, config.id.get()];
     let groups = [Destination::Node(config.id), Destination::All].map(|to| {
         let IpAddress::Ipv4(group) = group_address(config.network, to);
         ethernet::multicast(group.octets())
     });
+    let (network, me, members) = (config.network, config.id, *config.members());
+    let door = Door { address, groups, port: provision.port, network, me, members };
     // Nothing here draws numbers that others must not guess; distinct ports and ids are enough.
     let seed = u64::from(epoch) << 8 | u64::from(d);
     // No two boards come this far in the same microsecond of their clocks, not even with one image.
@@ -159,7 +161,7 @@ async fn bring_up(spawner: Spawner, cause: ResetCause) -> Result<(), Str> {
     let address = Ipv4Cidr::new(Ipv4Address::new(a, b, c, d), 24);
     let static_config = StaticConfigV4 { address, gateway: None, dns_servers: Default::default() };
     let (stack, runner) = embassy_net::new(
-        Ethernet::start(mac, groups),
+        Ethernet::start(door),
         embassy_net::Config::ipv4_static(static_config),
         RESOURCES.init(StackResources::new()),
         seed,
@@ -168,14 +170,14 @@ async fn bring_up(spawner: Spawner, cause: ResetCause) -> Result<(), Str> {
     static RX_SLOTS: StaticCell<[PacketMetadata; 32]> = StaticCell::new();
     static RX_BYTES: StaticCell<[u8; 2560]> = StaticCell::new();
     static TX_SLOTS: StaticCell<[PacketMetadata; 16]> = StaticCell::new();
-    static TX_BYTES: StaticCell<[u8; 1536]> = StaticCell::new();
+    static TX_BYTES: StaticCell<[u8; 1024]> = StaticCell::new();
     static EFFECTS: StaticCell<Effects<WORDS>> = StaticCell::new();
     let socket = UdpSocket::new(
         stack,
         RX_SLOTS.init([PacketMetadata::EMPTY; 32]),
         RX_BYTES.init([0; 2560]),
         TX_SLOTS.init([PacketMetadata::EMPTY; 16]),
-        TX_BYTES.init([0; 1536]),
+        TX_BYTES.init([0; 1024]),
     );
     let member = Member {
         node,
@@ -214,17 +216,24 @@ async fn link_task() {
 
 #[embassy_executor::task]
 async fn store_task() {
+    if let Some(store) = open_store().await {
+        cells::task::run(store, REQUESTS.receiver(), ANSWERS.sender()).await
+    }
+}
+
+/// Not a part of the task itself: what is only needed at the start would take memory for ever.
+async fn open_store() -> Option<&'static mut Store> {
     static STORE: StaticCell<Store> = StaticCell::new();
-    // What was opened holds keys, and would be kept as long as this match lasts.
-    let store = match start::open(Flash::new(TIMES), &LAYOUT, NETWORK).await {
+    match start::open(Flash::new(TIMES), &LAYOUT, NETWORK).await {
         Ok((store, started)) => {
-            let store = STORE.init(store);
             STARTED.signal(Ok(started));
-            store
+            Some(STORE.init(store))
         }
-        Err(reason) => return STARTED.signal(Err(reason)),
-    };
-    cells::task::run(store, REQUESTS.receiver(), ANSWERS.sender()).await
+        Err(reason) => {
+            STARTED.signal(Err(reason));
+            None
+        }
+    }
 }
 
 #[embassy_executor::task]
@@ -251,6 +260,10 @@ impl Board for Sf2 {
 
     fn arrived(&mut self, datagram: &[u8]) -> Option<Instant> {
         arrivals::of(datagram)
+    }
+
+    fn turned_away(&self) -> TurnedAway {
+        ethernet::turned_away()
     }
 
     fn flash_counts(&self) -> (u32, u32) {

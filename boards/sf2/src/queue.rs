@@ -8,21 +8,24 @@ pub struct Queue {
     bytes: [u8; BYTES],
     start: usize,
     used: usize,
-    pub lost: u32,
 }
 
 impl Queue {
-    pub const EMPTY: Self = Self { bytes: [0; BYTES], start: 0, used: 0, lost: 0 };
+    pub const EMPTY: Self = Self { bytes: [0; BYTES], start: 0, used: 0 };
 
-    /// Keeps a frame, or counts it as lost when there is no room.
-    pub fn push(&mut self, time_us: u64, frame: &[u8]) {
+    pub fn is_almost_empty(&self) -> bool {
+        self.used < BYTES / 8
+    }
+
+    /// Keeps a frame; `false` if there is no room.
+    pub fn push(&mut self, time_us: u64, frame: &[u8]) -> bool {
         if HEAD_BYTES + frame.len() > BYTES - self.used {
-            self.lost = self.lost.saturating_add(1);
-            return;
+            return false;
         }
         self.put(&time_us.to_le_bytes());
         self.put(&(frame.len() as u16).to_le_bytes());
         self.put(frame);
+        true
     }
 
     /// Moves the oldest frame into `room` and says when it arrived and how long it is.

@@ -116,15 +116,11 @@ impl Flock {
         let member = self.member(id)?;
         let mut config = Config::new(id, self.algorithm, self.durability, self.timing);
         config.network = self.network;
+        config.accept_version_1 = self.accept_version_1;
         for member in &self.members {
             config.add_member(member.id.get(), member.preference).ok()?;
         }
-        Some(Provision {
-            config,
-            address: member.address.octets(),
-            port: self.port,
-            accept_version_1: self.accept_version_1,
-        })
+        Some(Provision { config, address: member.address.octets(), port: self.port, keyed: true })
     }
 
     /// The member with this id.
@@ -341,6 +337,8 @@ fn parse_timing(
 /// The node's own check of its configuration has the last word, and the record must hold it.
 fn check(document: Table<'_>, flock: &Flock) -> Result<(), BadFile> {
     let line = |key| document.get(key).map_or(document.line, |field| field.line);
+    // Any will do: it is the configuration that is judged.
+    let keys = Keys::one(1, LinkKey::new([0; KEY_BYTES]));
     for member in &flock.members {
         let Some(provision) = flock.provision(member.id) else { continue };
         let mut room = [0; bellwether::provision::BYTES_MAX];
@@ -348,8 +346,7 @@ fn check(document: Table<'_>, flock: &Flock) -> Result<(), BadFile> {
             let allowed = "allowed: spans of time below 71 minutes";
             return Err(document.bad("a span of time does not fit", allowed));
         }
-        let keys = Keys::one(1, LinkKey::new([0; KEY_BYTES]));
-        if let Err(error) = Node::new(provision.config, keys, 0) {
+        if let Err(error) = Node::new(provision.config, keys.clone(), 0) {
             let line = match error {
                 ConfigError::QuietTooShort { .. } => line("quiet_ms"),
                 ConfigError::CheckTooShort { .. } => line("check_ms"),

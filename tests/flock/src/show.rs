@@ -93,7 +93,7 @@ fn write_provision(text: &mut String, provision: &Provision<1>) -> std::fmt::Res
         })
         .collect();
     writeln!(text, "members       {}", members.join(", "))?;
-    if provision.accept_version_1 {
+    if provision.config.accept_version_1 {
         writeln!(text, "version 1     still accepted, in the clear")?;
     }
     Ok(())

@@ -55,21 +55,25 @@ pub fn run(image: &Arc<Image>, each: Duration) -> Result<String, String> {
         flock.listen(Instant::now() + Duration::from_millis(20));
     }
     // The attacker learns what ordinary traffic looks like.
-    quiet(&mut flock, Instant::now() + Duration::from_secs(3), &mut Refused::new())?;
+    let mut refused = Refused::default();
+    quiet(&mut flock, Instant::now() + Duration::from_secs(3), &mut refused)?;
     let mut seen = Vec::new();
     for weapon in WEAPONS {
-        let mut refused = Refused::new();
+        refused.begin();
         let attack = Attack::begin(flock.switch.injector(), weapon, flock.switch.recorded());
-        let failed = |why: String| format!("{weapon:?}: {why}");
-        quiet(&mut flock, Instant::now() + each, &mut refused).map_err(failed)?;
+        let until = Instant::now() + each;
+        let mut held = quiet(&mut flock, until, &mut refused);
         let sent = attack.end();
-        quiet(&mut flock, Instant::now() + REPORTED, &mut refused).map_err(failed)?;
+        if held.is_ok() {
+            held = quiet(&mut flock, Instant::now() + REPORTED, &mut refused);
+        }
+        let failed = |why: String| format!("{weapon:?}: {why}; refused: {}", refused.since());
+        held.map_err(failed)?;
         let rate = sent as f64 / each.as_secs_f64();
         if rate < FRAMES_PER_SECOND as f64 / 2.0 {
             return Err(failed(format!("only {rate:.0} frames a second could be sent")));
         }
-        let reasons: Vec<String> = refused.total().into_iter().collect();
-        seen.push(format!("{weapon:?} {rate:.0}/s, refused: {}", reasons.join(" ")));
+        seen.push(format!("{weapon:?} {rate:.0}/s, refused: {}", refused.since()));
     }
     Ok(seen.join("; "))
 }
@@ -81,6 +85,9 @@ fn quiet(flock: &mut Flock, until: Instant, refused: &mut Refused) -> Result<(),
         let Some(said) = flock.listen(until.min(Instant::now() + Duration::from_millis(50))) else {
             continue;
         };
+        for key in ["noise", "crowded"].iter().filter(|_| said.line.word == "door") {
+            refused.note(said.node, (*key).to_owned(), said.line.number(key).unwrap_or(0));
+        }
         if said.line.word == "reject" {
             let reason = said.line.get("reason").unwrap_or("?").to_owned();
             refused.note(said.node, reason, said.line.number("count").unwrap_or(0));
@@ -95,24 +102,29 @@ fn quiet(flock: &mut Flock, until: Instant, refused: &mut Refused) -> Result<(),
     Ok(())
 }
 
-/// The counters of the boards: the first and the last value that was seen of each.
-struct Refused(BTreeMap<(u8, String), (u64, u64)>);
+/// The counters of the boards: as they were when the weapon was drawn, and as they are.
+#[derive(Default)]
+struct Refused {
+    before: BTreeMap<(u8, String), u64>,
+    now: BTreeMap<(u8, String), u64>,
+}
 
 impl Refused {
-    fn new() -> Self {
-        Self(BTreeMap::new())
+    fn begin(&mut self) {
+        self.before = self.now.clone();
     }
 
     fn note(&mut self, node: u8, reason: String, count: u64) {
-        self.0.entry((node, reason)).or_insert((count, count)).1 = count;
+        self.now.insert((node, reason), count);
     }
 
-    fn total(&self) -> Vec<String> {
+    fn since(&self) -> String {
         let mut by_reason = BTreeMap::<&str, u64>::new();
-        for ((_, reason), (_, last)) in &self.0 {
-            *by_reason.entry(reason).or_default() += last;
+        for (key @ (_, reason), now) in &self.now {
+            *by_reason.entry(reason).or_default() += now - self.before.get(key).unwrap_or(&0);
         }
-        by_reason.iter().map(|(reason, count)| format!("{reason}={count}")).collect()
+        let shown = by_reason.iter().filter(|(_, count)| **count > 0);
+        shown.map(|(reason, count)| format!("{reason}={count}")).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -129,6 +141,8 @@ impl Attack {
         let (stopped, count) = (Arc::clone(&stop), Arc::clone(&sent));
         let thread = std::thread::spawn(move || {
             let mut rng = fastrand::Rng::with_seed(7);
+            let datagrams: Vec<Vec<u8>> =
+                recorded.into_iter().filter(|frame| is_datagram(frame)).collect();
             let began = Instant::now();
             let mut made = 0;
             while !stopped.load(Ordering::Relaxed) {
@@ -137,7 +151,7 @@ impl Attack {
                 made = made.max(due.saturating_sub(100));
                 while made < due {
                     let to = rng.usize(0..usize::from(NODES));
-                    let frame = weapon.frame(&recorded, to, &mut rng);
+                    let frame = weapon.frame(&datagrams, to, &mut rng);
                     count.fetch_add(u64::from(injector.send(to, &frame)), Ordering::Relaxed);
                     made += 1;
                 }
@@ -155,20 +169,17 @@ impl Attack {
 }
 
 impl Weapon {
-    fn frame(self, recorded: &[Vec<u8>], to: usize, rng: &mut fastrand::Rng) -> Vec<u8> {
-        let datagrams: Vec<&Vec<u8>> =
-            recorded.iter().filter(|frame| is_datagram(frame)).rev().take(200).collect();
+    fn frame(self, datagrams: &[Vec<u8>], to: usize, rng: &mut fastrand::Rng) -> Vec<u8> {
         match self {
             Self::Garbage => {
-                let len = rng.usize(0..200);
+                // No wire carries less than a header, and to QEMU an empty frame ends the cable.
+                let len = rng.usize(14..200);
                 let payload: Vec<u8> = (0..len).map(|_| rng.u8(..)).collect();
                 if rng.bool() { datagram(to, rng, &payload) } else { payload }
             }
-            Self::Replay if datagrams.is_empty() => Vec::new(),
             Self::Replay => datagrams[rng.usize(0..datagrams.len())].clone(),
-            Self::Forgery if datagrams.is_empty() => Vec::new(),
             Self::Forgery => {
-                let frame = datagrams[rng.usize(0..datagrams.len())];
+                let frame = &datagrams[rng.usize(0..datagrams.len())];
                 let mut payload = frame[HEADERS_BYTES..].to_vec();
                 // The number of a sealed datagram: far above all that its sender has used.
                 if let Some(sequence) = payload.get_mut(10..14) {

@@ -14,7 +14,7 @@ pub struct Sizes {
 pub const FLASH_MAX: u64 = 110 << 10;
 pub const MEMORY_MAX: u64 = 40 << 10;
 /// Below lies the stack of the thread, and nothing else (memory.x).
-const MEMORY_START: u64 = 0x2000_3000;
+const MEMORY_START: u64 = 0x2000_4800;
 const MEMORY_END: u64 = 0x2001_0000;
 
 /// The sizes of an image, or what is wrong with it.

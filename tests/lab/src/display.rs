@@ -36,7 +36,7 @@ pub fn settled(seen: &Observation) -> Option<u8> {
 
 /// Words of the log that would bury the rest; the trace has what matters of them.
 pub fn is_everyday(word: &str) -> bool {
-    matches!(word, "send" | "reject" | "save" | "margin" | "flash")
+    matches!(word, "send" | "reject" | "door" | "save" | "margin" | "flash")
 }
 
 /// Shows what happens as lines.

@@ -7,6 +7,7 @@ use std::path::Path;
 use bellwether::cells::{self, BootEpoch, Store, Which};
 use bellwether::config::{Config, Durability, Timing};
 use bellwether::id::NodeId;
+use bellwether::key::Keys;
 use bellwether::provision::{FORMAT, Provision};
 use bellwether::time::Duration;
 use bellwether_flash::{Nor, until_cut};
@@ -22,6 +23,13 @@ const CAPACITY_BYTES: u64 = 16 << 20;
 const TS: Duration = Duration::from_millis(1_500);
 pub const PORT: u16 = bellwether_flock::file::PORT;
 pub const NETWORK: u16 = 1;
+
+/// The keys of the lab's flock; anybody may know them.
+pub fn keys() -> Result<Keys, String> {
+    let text = include_str!("../flock.toml");
+    let flock = Flock::parse("tests/lab/flock.toml", text).map_err(|error| error.to_string())?;
+    flock.link_keys()
+}
 
 /// The spans of time of a scenario on this board, or why it cannot be played.
 pub fn timing(scenario: &Scenario) -> Result<Timing, String> {
@@ -49,12 +57,9 @@ fn contents(scenario: &Scenario, id: u8) -> Result<Contents, String> {
         config.add_member(member, preference).map_err(|error| error.to_string())?;
     }
     let [network, _] = NETWORK.to_le_bytes();
-    let provision =
-        Provision { config, address: [10, 66, network, id], port: PORT, accept_version_1: false };
-    let flock = Flock::parse("tests/lab/flock.toml", include_str!("../flock.toml"));
-    let keys = flock.map_err(|error| error.to_string())?.link_keys()?;
+    let provision = Provision { config, address: [10, 66, network, id], port: PORT, keyed: true };
     // A flock of the lab is new in every run, so that its epochs may start at 0.
-    Ok(Contents { provision, keys: Some(keys), incarnation: 1, first_epoch: BootEpoch(0) })
+    Ok(Contents { provision, keys: Some(keys()?), incarnation: 1, first_epoch: BootEpoch(0) })
 }
 
 /// Writes the flash file of one node.

@@ -3,10 +3,12 @@
 //! A run is a [`world::World`]: boards ([`machine`]) whose nodes are stepped by a simulated shell
 //! ([`shell`]), a wire ([`network`]) and clocks ([`clock`]). The [`checker`] looks at every change of
 //! every state vector and knows nothing of elections. On top of that: [`play`] a scenario file,
-//! [`random`] runs with random faults, and [`measure`].
+//! [`random`] runs with random faults, with an [`attacker`] on the wire if asked, and [`measure`].
 //!
-//! There is no protocol logic here. What a node does is decided by the core alone.
+//! There is no protocol logic here. What a node does is decided by the core alone; only the textbook
+//! algorithms of [`reference`](mod@reference) are here, which are for comparison and in no firmware.
 
+pub mod attacker;
 pub mod checker;
 pub mod clock;
 pub mod demo;
@@ -19,8 +21,10 @@ pub mod network;
 pub mod observe;
 pub mod play;
 pub mod random;
+pub mod reference;
 pub mod report;
 pub mod settings;
 pub mod shell;
 pub mod storage;
+pub mod transit;
 pub mod world;

@@ -46,6 +46,8 @@ pub enum Write {
 /// A datagram on the wire.
 #[derive(Debug)]
 pub struct Packet {
+    /// No two datagrams have the same.
+    pub id: u64,
     pub bytes: Box<[u8]>,
     /// What the simulator knows of it, if it is a request.
     pub request: Option<LastRequest>,
@@ -115,6 +117,10 @@ pub struct Machine<const W: usize> {
     pub requests: Vec<LastRequest>,
     pub saves: u64,
     pub sent: u64,
+    /// When the firmware started last, and the datagrams that it was handed since. Only looked at
+    /// while there is an attacker.
+    pub woke_at: Time,
+    pub handled: FxHashSet<u64>,
     /// The groups whose state vector was ever durable here.
     pub durable_groups: FxHashSet<GroupId>,
     /// Effects that wait for a save.
@@ -146,6 +152,8 @@ impl<const W: usize> Machine<W> {
             requests: vec![LastRequest::default(); nodes],
             saves: 0,
             sent: 0,
+            woke_at: 0,
+            handled: FxHashSet::default(),
             durable_groups: FxHashSet::default(),
             deferred: Vec::new(),
             traced: None,
@@ -158,6 +166,7 @@ impl<const W: usize> Machine<W> {
         self.node = None;
         self.blocked = false;
         self.queue.clear();
+        self.handled.clear();
         self.deferred.clear();
         self.traced = None;
         self.wake_at = Time::MAX;

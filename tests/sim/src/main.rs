@@ -28,6 +28,9 @@ struct Arguments {
     /// How many random runs
     #[arg(long, conflicts_with = "scenario", value_parser = clap::value_parser!(u64).range(1..))]
     seeds: Option<u64>,
+    /// Random runs with an attacker on the wire, who has not got the key
+    #[arg(long, conflicts_with = "scenario")]
+    attack: bool,
     /// Write a trace (JSON Lines) of a scenario or of a single random run
     #[arg(long, conflicts_with = "seeds")]
     trace: Option<PathBuf>,
@@ -149,6 +152,7 @@ fn random_runs(arguments: &Arguments) -> Result<bool, String> {
         }),
         nodes: arguments.nodes,
         trace: arguments.trace.is_some(),
+        attack: arguments.attack,
         ..random::Options::default()
     };
     let mut trace_file = open_trace(arguments.trace.as_deref())?;

@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bellwether::config::{Algorithm, Durability, Timing};
 use bellwether::errata::Errata;
+use bellwether::link::Gaps;
 use bellwether::time::Duration;
 use bellwether_flash::Tear;
 use bellwether_scenario::{self as scenario, NodeEvent, Run};
 
+use crate::checker::View;
 use crate::clock::Time;
 use crate::faults::{Faults, Mix};
 use crate::flash::FlashSettings;
@@ -27,6 +29,9 @@ pub struct Options {
     pub nodes: Option<u8>,
     pub trace: bool,
     pub errata: Errata,
+    /// An attacker is on the wire.
+    pub attack: bool,
+    pub gaps: Gaps,
 }
 
 /// How one seed went.
@@ -38,6 +43,10 @@ pub struct Outcome {
     pub failures: Vec<String>,
     /// How long it took to settle, and the bound.
     pub settling: Vec<(Cause, Time, Time)>,
+    /// The groups at the end: the coordinator that each live node follows.
+    pub ending: Vec<Option<u8>>,
+    /// Nodes that fell silent because their flash is worn out.
+    pub muted: u64,
     pub trace: Option<(Run, Vec<NodeEvent>)>,
 }
 
@@ -108,6 +117,7 @@ fn draw_settings(seed: u64, rng: &mut fastrand::Rng, options: &Options) -> Setti
         settings.preference.fill_with(|| rng.u8(0..3));
     }
     settings.errata = options.errata;
+    settings.gaps = options.gaps;
     settings.trace = options.trace;
     settings
 }
@@ -117,13 +127,18 @@ pub fn run_seed(seed: u64, options: &Options) -> Outcome {
     let mut rng = fastrand::Rng::with_seed(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let settings = draw_settings(seed, &mut rng, options);
     if settings.nodes <= 64 {
-        run_in::<1>(seed, settings, rng)
+        run_in::<1>(seed, settings, rng, options.attack)
     } else {
-        run_in::<4>(seed, settings, rng)
+        run_in::<4>(seed, settings, rng, options.attack)
     }
 }
 
-fn run_in<const W: usize>(seed: u64, settings: Settings, mut rng: fastrand::Rng) -> Outcome {
+fn run_in<const W: usize>(
+    seed: u64,
+    settings: Settings,
+    mut rng: fastrand::Rng,
+    attack: bool,
+) -> Outcome {
     let inside = settings.promises_assertion_1() && rng.f64() < 0.65;
     let t = settings.timing.t.0;
     let run = Run {
@@ -138,6 +153,9 @@ fn run_in<const W: usize>(seed: u64, settings: Settings, mut rng: fastrand::Rng)
         factor: 1.0,
     };
     let mut world = World::<W>::new(settings);
+    if attack {
+        world.attack(seed);
+    }
     let nodes = world.machines.len();
     let together = rng.bool();
     for node in 0..nodes {
@@ -167,7 +185,27 @@ fn run_in<const W: usize>(seed: u64, settings: Settings, mut rng: fastrand::Rng)
         totals: Totals::of(&world),
         failures,
         settling,
+        muted: world.tally.muted,
+        ending: (0..nodes).map(|node| followed(world.checker.view(node))).collect(),
         trace: world.settings.trace.then(|| (run, std::mem::take(&mut world.trace))),
+    }
+}
+
+/// The coordinator of a live node.
+fn followed(view: &View) -> Option<u8> {
+    view.coordinator.filter(|_| view.live)
+}
+
+/// The same run without the attacker must end in the same groups. Their numbers may differ: a Hello
+/// that the attacker provoked is one more frame, and every draw after it another. Then a worn-out
+/// flash may give up in one run and not in the other: those two cannot be compared.
+fn compare_with_peace(outcome: &mut Outcome, options: &Options) {
+    let peace = run_seed(outcome.seed, &Options { attack: false, ..*options });
+    if peace.ending != outcome.ending && peace.muted == outcome.muted {
+        let (with, without) = (&outcome.ending, &peace.ending);
+        let what = format!("an attacker changed the end: {with:?}, without it {without:?}");
+        outcome.failures.push(what);
+        outcome.totals.violations += 1;
     }
 }
 
@@ -300,7 +338,11 @@ pub fn run_seeds(first: u64, seeds: u64, options: &Options) -> Summary {
             if seed >= end {
                 return summary;
             }
-            summary.add(run_seed(seed, options));
+            let mut outcome = run_seed(seed, options);
+            if options.attack {
+                compare_with_peace(&mut outcome, options);
+            }
+            summary.add(outcome);
         }
     };
     std::thread::scope(|scope| {
@@ -374,7 +416,8 @@ impl Summary {
             }
             let nodes = options.nodes.map_or(String::new(), |nodes| format!(" --nodes {nodes}"));
             let algorithm = algorithm_name(*algorithm);
-            println!("replay: cargo sim --seed {seed} --algorithm {algorithm}{nodes}");
+            let attack = if options.attack { " --attack" } else { "" };
+            println!("replay: cargo sim --seed {seed} --algorithm {algorithm}{nodes}{attack}");
         }
         let totals = &self.totals;
         println!(

@@ -24,6 +24,8 @@ pub struct Totals {
     pub overflows: u64,
     pub suspicions: u64,
     pub suspicions_wrong: u64,
+    /// Datagrams that an attacker put in.
+    pub hostile: u64,
 }
 
 impl Totals {
@@ -46,6 +48,7 @@ impl Totals {
             overflows: tally.overflows,
             suspicions: tally.suspicions,
             suspicions_wrong: tally.suspicions_wrong,
+            hostile: world.attacker.as_ref().map_or(0, |attacker| attacker.frames),
         }
     }
 
@@ -65,6 +68,7 @@ impl Totals {
         self.overflows += other.overflows;
         self.suspicions += other.suspicions;
         self.suspicions_wrong += other.suspicions_wrong;
+        self.hostile += other.hostile;
     }
 
     pub fn json(&self, wall_seconds: f64) -> serde_json::Value {
@@ -86,6 +90,7 @@ impl Totals {
             "queue_overflows": self.overflows,
             "suspicions": self.suspicions,
             "suspicions_wrong": self.suspicions_wrong,
+            "hostile_datagrams": self.hostile,
         })
     }
 }

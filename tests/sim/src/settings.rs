@@ -3,6 +3,7 @@
 use bellwether::config::{Algorithm, Durability, Timing};
 use bellwether::errata::Errata;
 use bellwether::key::{KEY_BYTES, Keys, LinkKey};
+use bellwether::link::Gaps;
 
 use crate::clock::Time;
 use crate::flash::FlashSettings;
@@ -16,6 +17,8 @@ pub struct Settings {
     pub timing: Timing,
     pub preference: Vec<u8>,
     pub errata: Errata,
+    /// What the links do not check.
+    pub gaps: Gaps,
     /// The keys of the flock.
     pub keys: Keys,
     pub seed: u64,
@@ -46,6 +49,7 @@ impl Settings {
             timing,
             preference: vec![0; nodes.into()],
             errata: Errata::default(),
+            gaps: Gaps::default(),
             keys: Keys::one(1, LinkKey::new([0x5a; KEY_BYTES])),
             seed,
             base_delay_us: (tm / 20, tm / 2),

@@ -189,7 +189,11 @@ impl<const W: usize> World<W> {
             let (message, bytes) = (kind.name().into(), datagram.len());
             self.record(node, What::Send { to: target, message, bytes });
         }
-        self.transmit(node, index, Packet { bytes: datagram.into(), request });
+        self.transmit(
+            node,
+            index,
+            Packet { id: self.tally.datagrams, bytes: datagram.into(), request },
+        );
     }
 
     /// Checks what a node sends; a request is remembered, so that the time of its answer can be

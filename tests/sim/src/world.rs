@@ -15,11 +15,12 @@ use bellwether::node::{Event, Node};
 use bellwether::time::Duration;
 use bellwether_scenario::{Action, NodeEvent, ResetCause, What};
 
+use crate::attacker::Attacker;
 use crate::checker::Checker;
 use crate::clock::{Clock, Time};
 use crate::flash::Flash;
 use crate::machine::{LastRequest, Machine, Packet, Received, SimTask};
-use crate::network::{Fate, Network};
+use crate::network::Network;
 use crate::settings::{Settings, Tally};
 
 /// What happens in the world.
@@ -32,6 +33,8 @@ pub(crate) enum Happening {
     Wake {
         node: u8,
     },
+    /// The attacker puts a frame in.
+    Attack,
     /// The firmware of a powered board starts.
     Start {
         node: u8,
@@ -99,6 +102,7 @@ pub struct World<const W: usize> {
     queue: BinaryHeap<Reverse<Entry>>,
     order: u64,
     pub network: Network,
+    pub(crate) attacker: Option<Attacker>,
     pub machines: Vec<Machine<W>>,
     pub checker: Checker,
     pub tally: Tally,
@@ -140,7 +144,8 @@ impl<const W: usize> World<W> {
             now: 0,
             queue: BinaryHeap::new(),
             order: 0,
-            network: Network::new(nodes, low..=high),
+            network: Network::new(nodes, low..=high, !settings.errata.needs_the_clear()),
+            attacker: None,
             machines,
             checker: Checker::new(nodes, settings.promises_assertion_1(), settings.grace_us()),
             tally: Tally::default(),
@@ -184,6 +189,7 @@ impl<const W: usize> World<W> {
     fn happen(&mut self, happening: Happening) {
         match happening {
             Happening::Arrive { to, packet } => self.arrive(to.into(), packet),
+            Happening::Attack => self.attacked(),
             Happening::Wake { node } => {
                 let machine = &mut self.machines[usize::from(node)];
                 if machine.wake_at == self.now {
@@ -327,6 +333,8 @@ impl<const W: usize> World<W> {
         let mut config =
             Config::new(node_id(node), settings.algorithm, settings.durability, timing);
         config.errata = settings.errata;
+        config.gaps = settings.gaps;
+        config.accept_version_1 = settings.errata.needs_the_clear();
         for (index, preference) in settings.preference.iter().enumerate() {
             config.add_member(index as u8 + 1, *preference)?;
         }
@@ -350,6 +358,7 @@ impl<const W: usize> World<W> {
         }
         machine.next_tick = self.now;
         machine.busy_until = self.now;
+        machine.woke_at = self.now;
         let stored_epoch = self.read_flash(node);
         self.record(node, What::Boot);
         self.step(node, Event::Boot { stored_epoch });
@@ -370,68 +379,9 @@ impl<const W: usize> World<W> {
         );
     }
 
-    // --- the wire ---------------------------------------------------------------------------
-
-    pub(crate) fn transmit(&mut self, from: usize, to: Option<usize>, packet: Packet) {
-        self.tally.datagrams += 1;
-        self.machines[from].sent += 1;
-        self.tally.bytes += packet.bytes.len() as u64;
-        // What the node sends leaves when it is done with the datagram that it handles.
-        let leaves = self.now.max(self.machines[from].busy_until);
-        let packet = Rc::new(packet);
-        match to {
-            Some(to) => self.carry(from, to, &packet, leaves),
-            None => {
-                for to in (0..self.machines.len()).filter(|to| *to != from) {
-                    self.carry(from, to, &packet, leaves);
-                }
-            }
-        }
-    }
-
-    fn carry(&mut self, from: usize, to: usize, packet: &Rc<Packet>, leaves: Time) {
-        let tm = self.timing.tm.0;
-        match self.network.carry(from, to, leaves, &mut self.rng) {
-            Fate::Lost => {
-                if self.machines[to].powered {
-                    self.checker.assumption_broken(self.now);
-                }
-            }
-            Fate::Arrives { first, second, overtakes } => {
-                let latest = leaves + tm;
-                let late = first > latest || second.is_some_and(|second| second > latest);
-                if late || overtakes {
-                    self.checker.assumption_broken(self.now);
-                }
-                for at in [Some(first), second].into_iter().flatten() {
-                    let arrive = Happening::Arrive { to: to as u8, packet: Rc::clone(packet) };
-                    self.schedule(at, arrive);
-                }
-            }
-        }
-    }
-
-    fn arrive(&mut self, to: usize, packet: Rc<Packet>) {
-        let machine = &mut self.machines[to];
-        if machine.node.is_none() {
-            return;
-        }
-        if machine.queue.len() >= self.settings.queue_frames {
-            self.tally.overflows += 1;
-            self.checker.assumption_broken(self.now);
-            return;
-        }
-        machine.queue.push_back(Received { arrived: self.now, packet });
-        if machine.busy_until <= self.now {
-            self.run_machine(to);
-        } else {
-            self.wake(to, self.machines[to].busy_until);
-        }
-    }
-
     // --- the processor ----------------------------------------------------------------------
 
-    fn wake(&mut self, node: usize, at: Time) {
+    pub(crate) fn wake(&mut self, node: usize, at: Time) {
         let machine = &mut self.machines[node];
         if at < machine.wake_at {
             machine.wake_at = at;
@@ -475,6 +425,9 @@ impl<const W: usize> World<W> {
             *last = LastRequest { arrived: received.arrived, ..request };
         }
         let machine = &mut self.machines[node];
+        if self.attacker.is_some() {
+            machine.handled.insert(received.packet.id);
+        }
         machine.busy_until = self.now + self.settings.handling_us;
         let arrived = machine.clock.local(received.arrived);
         let mut bytes = received.packet.bytes.to_vec();

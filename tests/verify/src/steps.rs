@@ -11,7 +11,7 @@ use crate::run::{Ran, Verdict, count_tests, root, run, show};
 const TARGET: &str = "thumbv7m-none-eabi";
 
 /// Features that exist only in builds made for tests of tests.
-const SWITCHES: [&str; 2] = ["errata", "sabotage"];
+const SWITCHES: [&str; 3] = ["errata", "sabotage", "open-link"];
 
 /// A check with a name.
 pub struct Step {
@@ -96,6 +96,23 @@ pub fn all(deep: bool) -> Vec<Step> {
         let name = format!("random runs, {algorithm}");
         steps.push(Step::new(name, move |name| random_runs(name, algorithm, seeds)));
     }
+    steps.push(Step::new("attacker", move |name| attacked_runs(name, seeds)));
+    steps.push(Step::tests(
+        "an attacker who gets through is seen",
+        &[
+            "test",
+            "--release",
+            "--quiet",
+            "--package",
+            "bellwether-sim",
+            "--features",
+            "open-link",
+            "--target-dir",
+            "target/open-link",
+            "--test",
+            "attacker",
+        ],
+    ));
     steps.push(Step::cargo(
         "promises on a switched network",
         if deep {
@@ -272,6 +289,23 @@ fn play_scenarios(name: &str) -> Verdict {
             show(&ran.output);
         }
     }
+    verdict
+}
+
+/// Random runs with an attacker on the wire: nothing that it puts in is accepted, and the runs end as
+/// they do without it.
+fn attacked_runs(name: &str, seeds: &str) -> Verdict {
+    let ran = run(name, "cargo", &["sim", "--attack", "--seeds", seeds, "--json"], &[]);
+    let last = ran.output.lines().last().unwrap_or_default();
+    let Ok(json) = serde_json::from_str::<Value>(last) else {
+        show(&ran.output);
+        return failed("the last line is not JSON");
+    };
+    let number = |key: &str| json[key].as_f64().unwrap_or(f64::NAN);
+    let hostile = number("hostile_datagrams");
+    println!("     {hostile} hostile datagrams in {seeds} runs");
+    let mut verdict = succeeded(&ran);
+    verdict.add(&Verdict::of(number("violations") == 0.0 && hostile > 10.0 * number("runs")));
     verdict
 }
 

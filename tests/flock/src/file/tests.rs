@@ -24,7 +24,7 @@ fn a_file_is_read_with_its_defaults() {
     assert_eq!((seven.preference, seven.incarnation), (3, 4));
     assert_eq!(flock.timing.ts.0, flock.board.ts_us_min());
     let provision = flock.provision(seven.id).unwrap();
-    assert_eq!(provision.config.members().len(), 2);
+    assert!(provision.keyed && provision.config.members().len() == 2);
     assert_eq!(flock.provision(NodeId::new(2).unwrap()).map(drop), None);
     let keys = flock.link_keys().unwrap();
     assert_eq!((keys.send.id, keys.other), (1, None));

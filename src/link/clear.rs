@@ -1,0 +1,75 @@
+//! Version 1, in the clear: only while a flock is moved to the sealed version, board by board.
+//!
+//! Where the configuration says so, a member that was never heard sealed in this boot is taken as it
+//! was before there were seals, and is spoken to so; what goes to all goes out both ways while there
+//! is such a member. **While that lasts anybody on the wire can speak for a member that is silent or
+//! old.** Once a member has been heard sealed, nothing in the clear is taken in its name any more.
+
+use super::Opened;
+use crate::effects::Note;
+use crate::id::NodeSet;
+use crate::station::Turn;
+use crate::wire::{Destination, Envelope, Frame, Kind, Message, Reject};
+
+impl<const W: usize> Turn<'_, W> {
+    pub(super) fn open_clear<'a>(&mut self, datagram: &'a [u8]) -> Result<Opened<'a>, Reject> {
+        let frame = Frame::new_checked(datagram)?;
+        if matches!(frame.kind, Kind::Hello | Kind::Clash) {
+            return Err(Reject::Kind);
+        }
+        self.node.check_parties(frame.network, frame.source, frame.destination)?;
+        let link = &mut self.node.link;
+        let peer = &mut link.peers[frame.source];
+        if peer.epoch != 0 && !link.clear.contains(frame.source) {
+            return Err(Reject::Version);
+        }
+        if frame.boot < peer.epoch {
+            return Err(Reject::OldBoot);
+        }
+        peer.epoch = frame.boot;
+        link.proven.insert(frame.source);
+        if !link.clear.contains(frame.source) {
+            link.clear.insert(frame.source);
+            self.note(Note::InTheClear(frame.source));
+        }
+        Ok(Opened { frame, receiver: 0 })
+    }
+
+    /// Sends a datagram of version 1 if somebody needs it; `true` if nobody needs a sealed one.
+    pub(crate) fn emit_clear(
+        &mut self,
+        to: Destination,
+        call: u32,
+        envelope: &Envelope<W>,
+        message: &Message<'_, W>,
+    ) -> bool {
+        let kind = message.kind();
+        let clear = self.node.link.clear;
+        let (some, all) = match to {
+            Destination::Node(id) => (clear.contains(id), clear.contains(id)),
+            Destination::All => (!clear.is_empty(), self.node.config.others().is_subset(&clear)),
+        };
+        if !some || matches!(kind, Kind::Hello | Kind::Clash) {
+            return false;
+        }
+        let head = Frame {
+            kind,
+            network: self.node.config.network,
+            source: self.node.config.id,
+            destination: to,
+            boot: self.node.boot,
+            call,
+            body: &[],
+        };
+        self.out.push_datagram(to, kind, |room| message.emit(&head, envelope, room));
+        all
+    }
+}
+
+impl<const W: usize> super::Link<W> {
+    /// All of these are spoken to in the clear from the start.
+    pub(crate) fn speak_in_the_clear(&mut self, to: NodeSet<W>) {
+        self.clear = to;
+        self.proven = to;
+    }
+}
