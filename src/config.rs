@@ -152,10 +152,10 @@ impl Timing {
         (hops + self.ts).times(nodes as u64) + self.reorganize + self.t
     }
 
-    /// How long the token may take once round.
+    /// How long the token may take once round a ring of `nodes` nodes, however many of them are dead.
     #[must_use]
     pub fn lap(&self, nodes: usize) -> Duration {
-        (self.tm + self.tp).times(nodes as u64)
+        self.t.times(nodes as u64)
     }
 
     fn allow_for_drift(&self, span: Duration) -> Duration {

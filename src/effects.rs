@@ -31,6 +31,8 @@ pub enum MuteReason {
     EpochNotDurable,
     /// The state vector could not be made durable.
     StateNotDurable,
+    /// Another board with this id was there before.
+    IdClash,
 }
 
 /// Something worth a log line that is no change of the state vector.
@@ -50,6 +52,8 @@ pub enum Note {
     HaltFromBelow(NodeId),
     /// A datagram in the name of this node was not authentic; told for the 1st, 2nd, 4th, 8th...
     NotAuthentic(NodeId),
+    /// Two boards have this id.
+    IdClash(NodeId),
     /// This node is heard in the clear: what it says can be forged.
     InTheClear(NodeId),
     /// The node stays Down and mute.

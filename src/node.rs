@@ -205,6 +205,9 @@ impl<const W: usize> Node<W> {
                 Election::Ring(ring) => ring.reorganized(&mut turn, group, definition),
             },
         }
+        if turn.node.mute {
+            self.life = Life::Down;
+        }
         if self.life == Life::Waking && turn.greeting_ends() {
             self.life = Life::Up;
             match &mut self.election {
@@ -255,7 +258,8 @@ fn dispatch<const W: usize>(
     received: Instant,
     bytes: &mut [u8],
 ) -> Result<(), Reject> {
-    let frame = turn.open(bytes)?.frame;
+    let opened = turn.open(bytes)?;
+    let frame = opened.frame;
     let (envelope, message) = Message::<W>::parse(&frame)?;
     let (named, rank) = match envelope {
         Envelope::Broadcast { awaited } => {
@@ -265,9 +269,13 @@ fn dispatch<const W: usize>(
         _ => (true, 0),
     };
     if frame.kind == Kind::Hello {
-        return turn.hello(frame.source, named, &message);
+        return turn.hello(&opened, named, &message);
     }
-    turn.admit(frame.source)?;
+    turn.admit(&frame)?;
+    if let Message::Clash { .. } = message {
+        turn.clash_heard(frame.source);
+        return Ok(());
+    }
     if life != Life::Up {
         return Err(Reject::Down);
     }

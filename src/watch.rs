@@ -5,6 +5,7 @@ use crate::effects::{Effect, Note};
 use crate::id::{GroupId, NodeId, NodeSet};
 use crate::state::Status;
 use crate::station::Turn;
+use crate::time::Duration;
 use crate::timers::Timer;
 use crate::wire::{Kind, Message};
 
@@ -21,9 +22,9 @@ impl<const W: usize> Turn<'_, W> {
         self.set_timer(Timer::Quiet, span);
     }
 
-    /// Leave the probing of the coordinator to another node for two T.
-    pub fn postpone_quiet(&mut self) {
-        let earliest = self.now + self.node.config.timing.t.times(2);
+    /// Leave the probing of the coordinator to another node for two T, and what else it may need.
+    pub fn postpone_quiet(&mut self, more: Duration) {
+        let earliest = self.now + self.node.config.timing.t.times(2) + more;
         if self.node.timers.deadline(Timer::Quiet).is_some_and(|quiet| quiet < earliest) {
             self.node.timers.set(Timer::Quiet, earliest);
         }

@@ -25,7 +25,7 @@ use crate::id::{NodeId, NodeSet};
 use crate::silence::Silence;
 use crate::state::Status;
 use crate::station::{AcceptedReady, Turn};
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::timers::Timer;
 use crate::wire::Message;
 
@@ -183,7 +183,7 @@ impl<const W: usize> Bully<W> {
             self.wait(turn);
         }
         if self.phase == Phase::Idle {
-            turn.postpone_quiet();
+            turn.postpone_quiet(Duration::ZERO);
         }
     }
 

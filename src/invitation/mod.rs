@@ -30,7 +30,7 @@ use crate::id::{GroupId, NodeId, NodeSet, PerNode};
 use crate::silence::Silence;
 use crate::state::{Definition, Status};
 use crate::station::{AcceptedReady, Turn};
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::timers::Timer;
 
 /// What the node is in the middle of. One thing at a time.
@@ -212,7 +212,7 @@ impl<const W: usize> Invitation<W> {
             turn.arm_quiet();
         }
         if self.phase == Phase::Idle {
-            turn.postpone_quiet();
+            turn.postpone_quiet(Duration::ZERO);
         }
     }
 

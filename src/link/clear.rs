@@ -18,6 +18,9 @@ impl<const W: usize> Turn<'_, W> {
             return Err(Reject::Kind);
         }
         self.node.check_parties(frame.network, frame.source, frame.destination)?;
+        if frame.source == self.me() {
+            return Err(Reject::OwnId);
+        }
         let link = &mut self.node.link;
         let peer = &mut link.peers[frame.source];
         if peer.epoch != 0 && !link.clear.contains(frame.source) {
@@ -32,7 +35,7 @@ impl<const W: usize> Turn<'_, W> {
             link.clear.insert(frame.source);
             self.note(Note::InTheClear(frame.source));
         }
-        Ok(Opened { frame, receiver: 0 })
+        Ok(Opened { frame, sequence: 0, receiver: 0 })
     }
 
     /// Sends a datagram of version 1 if somebody needs it; `true` if nobody needs a sealed one.

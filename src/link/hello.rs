@@ -4,46 +4,67 @@
 //! moment and sent at once: to one node alone, or to all with a list. To each node at most one is
 //! sent in a quarter of T.
 
-use super::Link;
+use super::{Link, Opened};
 use crate::id::{NodeId, NodeSet};
 use crate::station::Turn;
 use crate::timers::Timer;
-use crate::wire::{Destination, EchoList, Envelope, Message, Reject};
+use crate::wire::{Destination, EchoList, Envelope, Frame, Message, Reject};
+
+/// How many requests of one member are handled in T. The most that one has reason to send, Beats and
+/// all repeats of an election that fails again and again, is about twelve.
+pub(super) const REQUESTS_PER_T_MAX: u8 = 32;
 
 impl<const W: usize> Turn<'_, W> {
-    /// A Hello of `from`, of which `named` says whether its questions concern this node.
+    /// A Hello, of which `named` says whether its questions concern this node.
     pub(crate) fn hello(
         &mut self,
-        from: NodeId,
+        opened: &Opened<'_>,
         named: bool,
         message: &Message<'_, W>,
     ) -> Result<(), Reject> {
         let Message::Hello { asks, waking, echoes, .. } = message else { return Ok(()) };
-        let (me, boot) = (self.me(), self.node.boot);
+        let (me, boot, from) = (self.me(), self.node.boot, opened.frame.source);
         let link = &mut self.node.link;
         if echoes.contains(me, boot) {
-            link.proven.insert(from);
+            link.prove(from, opened);
         }
         if *waking {
             link.waking.insert(from);
         } else {
             link.waking.remove(from);
         }
-        let proven = link.proven.contains(from);
-        if *asks && named || !proven {
+        let followed = link.is_followed(from, opened.frame.boot);
+        if *asks && named || !followed {
             self.owe_hello(from);
         }
-        if proven { Ok(()) } else { Err(Reject::Unproven) }
+        if followed { Ok(()) } else { Err(Reject::Unproven) }
     }
 
-    /// A datagram of `from` that is no Hello: whether it may change anything.
-    pub(crate) fn admit(&mut self, from: NodeId) -> Result<(), Reject> {
+    /// A datagram that is no Hello: whether it may change anything.
+    pub(crate) fn admit(&mut self, frame: &Frame<'_>) -> Result<(), Reject> {
+        let from = frame.source;
         self.node.link.waking.remove(from);
-        if self.node.link.proven.contains(from) {
+        if !self.node.link.is_followed(from, frame.boot) {
+            self.owe_hello(from);
+            return Err(Reject::Unproven);
+        }
+        if frame.kind.is_reply() {
             return Ok(());
         }
-        self.owe_hello(from);
-        Err(Reject::Unproven)
+        let t = self.node.config.timing.t;
+        let link = &mut self.node.link;
+        if self.now >= link.spent_until {
+            link.spent_until = self.now + t;
+            for member in self.node.config.members().iter() {
+                link.peers[member].spent = 0;
+            }
+        }
+        let spent = &mut link.peers[from].spent;
+        if *spent >= REQUESTS_PER_T_MAX {
+            return Err(Reject::Budget);
+        }
+        *spent += 1;
+        Ok(())
     }
 
     /// The members of one's own group are alive: who is not proven is asked to be.
@@ -55,15 +76,10 @@ impl<const W: usize> Turn<'_, W> {
     }
 
     fn owe_hello(&mut self, to: NodeId) {
-        let hush = self.node.config.timing.t.fraction(1, 4);
-        let link = &mut self.node.link;
-        if self.now >= link.hushed_until {
-            link.hushed = NodeSet::EMPTY;
-            link.hushed_until = self.now + hush;
-        }
-        if link.hushed.contains(to) {
+        if self.is_hushed(to) {
             return;
         }
+        let link = &mut self.node.link;
         link.owed.insert(to);
         // A node that is awake can wait for the Hello that ends the greeting.
         let soon = link.waking.contains(to) || self.node.greeted();
@@ -103,12 +119,23 @@ impl<const W: usize> Turn<'_, W> {
         };
         self.emit(to, 0, envelope, hello);
     }
+
+    /// Not twice within a quarter of T to the same node.
+    pub(super) fn is_hushed(&mut self, to: NodeId) -> bool {
+        let hush = self.node.config.timing.t.fraction(1, 4);
+        let link = &mut self.node.link;
+        if self.now >= link.hushed_until {
+            link.hushed = NodeSet::EMPTY;
+            link.hushed_until = self.now + hush;
+        }
+        link.hushed.contains(to)
+    }
 }
 
 impl<const W: usize> Link<W> {
     fn list_boots(&self, of: &NodeSet<W>, list: &mut EchoList) {
         for id in of.iter() {
-            let epoch = self.peers[id].epoch;
+            let epoch = self.peers[id].latest_epoch();
             if epoch != 0 {
                 list.push(id, epoch);
             }

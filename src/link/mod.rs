@@ -25,6 +25,12 @@
 //! then the tag; then freshness; then the content. Each has its [`Reject`] reason. What fails before
 //! the tag is known to be good moves nothing but a counter.
 //!
+//! # Floods
+//!
+//! What is not authentic costs one look at the header, or one check of a tag. What is authentic is
+//! limited per member: a node handles so many requests of one member in T, more than any node in its
+//! right mind sends, and refuses the rest.
+//!
 //! # Freshness
 //!
 //! The sequence number counts all datagrams of a boot. Of each peer the link keeps the highest boot
@@ -32,13 +38,16 @@
 //! one sender are handled in order, and once. That alone would not tell a recording from the
 //! present after a reboot of this node. So a peer is *proven* first: it must name this node's
 //! present boot epoch, as anything that it sends to this node alone does once it knows it, or a
-//! Hello to all that lists it. An unproven peer changes no state; it is answered with a Hello.
+//! Hello to all that lists it. An unproven peer changes no state; it is answered with a Hello. A peer
+//! that was proven and claims a later boot is followed in the boot before until the later one is
+//! proven: a second board with its id must not take its place by a claim (`clash.rs`).
 //!
 //! A node that wakes greets before it takes part in elections (`greeting.rs`): Hello to all, and T
 //! for the answers, as in any round. After that everybody alive is proven to it, and its next Hello
 //! proves it to everybody, so that to the algorithms it is as if it had been without power until
 //! then. It costs n + 1 datagrams for one node, and 2 n or a few more when all wake at once.
 
+mod clash;
 mod clear;
 mod gaps;
 mod greeting;
@@ -59,12 +68,24 @@ use crate::wire::Destination;
 /// What is known of another node.
 #[derive(Debug, Clone, Copy)]
 struct Peer {
-    /// The highest boot epoch that an authentic datagram of it claimed. 0: never heard.
+    /// The boot epoch whose datagrams are followed. 0: never heard.
     epoch: u32,
     /// The last sequence number of that boot that was handled.
     sequence: u32,
+    /// A later boot epoch that it claims but has not proven. The boot before is followed until then.
+    claimed: u32,
     /// Datagrams in its name that were not authentic.
     failures: u16,
+    /// Requests of it that were handled in the present period.
+    spent: u8,
+}
+
+impl Peer {
+    const STRANGER: Self = Self { epoch: 0, sequence: 0, claimed: 0, failures: 0, spent: 0 };
+
+    fn latest_epoch(&self) -> u32 {
+        self.epoch.max(self.claimed)
+    }
 }
 
 /// The state of a node's link.
@@ -79,8 +100,10 @@ pub struct Link<const W: usize> {
     /// How many steps of the greeting are done.
     greeting_steps: u8,
     peers: PerNode<Peer, W>,
-    /// Whose present boot is proven to this one.
+    /// Whose latest boot is proven to this one.
     proven: NodeSet<W>,
+    /// Who was proven, and claims a later boot since.
+    living: NodeSet<W>,
     /// Who was only heard in the clear, by version 1 of the protocol.
     clear: NodeSet<W>,
     /// Who said that it is only just waking.
@@ -90,25 +113,28 @@ pub struct Link<const W: usize> {
     /// To whom none is sent until `hushed_until`, because one has just been sent.
     hushed: NodeSet<W>,
     hushed_until: Instant,
+    /// When everybody may spend anew.
+    spent_until: Instant,
 }
 
 impl<const W: usize> Link<W> {
     /// Everybody is unknown. `instance`: a random number of this boot of this board.
     pub fn new(keys: Keys, instance: u32) -> Self {
-        let stranger = Peer { epoch: 0, sequence: 0, failures: 0 };
         Self {
             keys,
             instance,
             sequence: 0,
             woke: Instant(0),
             greeting_steps: 0,
-            peers: PerNode::all(stranger),
+            peers: PerNode::all(Peer::STRANGER),
             proven: NodeSet::EMPTY,
+            living: NodeSet::EMPTY,
             clear: NodeSet::EMPTY,
             waking: NodeSet::EMPTY,
             owed: NodeSet::EMPTY,
             hushed: NodeSet::EMPTY,
             hushed_until: Instant(0),
+            spent_until: Instant(0),
         }
     }
 
@@ -147,7 +173,7 @@ impl<const W: usize> Link<W> {
     /// The boot epoch in which a receiver is known.
     pub(crate) fn epoch_of(&self, to: Destination) -> u32 {
         match to {
-            Destination::Node(id) => self.peers[id].epoch,
+            Destination::Node(id) => self.peers[id].latest_epoch(),
             Destination::All => 0,
         }
     }

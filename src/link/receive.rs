@@ -15,26 +15,34 @@ impl<const W: usize> Turn<'_, W> {
             return self.open_clear(datagram);
         }
         let header = Header::new_checked(datagram)?;
-        self.node.check_parties(header.network, header.source, header.destination)?;
-        let (link, gaps) = (&self.node.link, config.gaps);
+        let (me, source) = (config.id, header.source);
+        self.node.check_parties(header.network, source, header.destination)?;
+        if source == me && !self.is_strange(&header) {
+            return Err(Reject::OwnId);
+        }
+        let (link, gaps) = (&self.node.link, self.node.config.gaps);
         let opened = match link.keys.by_id(header.key) {
             None => Err(Reject::Key),
             Some(key) => {
-                if !gaps.freshness() {
-                    link.peers[header.source].admit(&header)?;
+                if source != me && !gaps.freshness() {
+                    link.peers[source].admit(&header)?;
                 }
                 seal::open(&header, key, gaps, datagram)
             }
         };
         match opened {
+            Ok(opened) if source == me => {
+                self.twin_heard(&opened);
+                Err(Reject::OwnId)
+            }
             Ok(opened) => {
                 let proves = opened.receiver == self.node.boot || gaps.freshness();
-                self.node.link.advance(&header, proves);
+                self.node.link.advance(&opened, proves);
                 Ok(opened)
             }
             Err(reason) => {
                 if matches!(reason, Reject::Key | Reject::Forged) {
-                    self.count_failure(header.source);
+                    self.count_failure(source);
                 }
                 Err(reason)
             }
@@ -63,9 +71,6 @@ impl<const W: usize> Station<W> {
         if network != config.network {
             return Err(Reject::Network);
         }
-        if source == config.id {
-            return Err(Reject::OwnId);
-        }
         if !config.members().contains(source) {
             return Err(Reject::UnknownSender);
         }
@@ -90,19 +95,53 @@ impl Peer {
 }
 
 impl<const W: usize> Link<W> {
-    /// An authentic datagram: its boot is the latest, and its number is used up.
-    fn advance(&mut self, header: &Header, proves: bool) {
-        let source = header.source;
+    /// An authentic datagram: its number is used up, if it is of the boot that is followed.
+    fn advance(&mut self, opened: &Opened<'_>, proves: bool) {
+        let source = opened.frame.source;
+        let was_clear = self.clear.contains(source);
+        self.clear.remove(source);
         let peer = &mut self.peers[source];
-        if header.boot != peer.epoch || self.clear.contains(source) {
-            self.clear.remove(source);
-            self.proven.remove(source);
+        let boot = opened.frame.boot;
+        if boot > peer.latest_epoch() || was_clear {
+            peer.claimed = boot;
             self.hushed.remove(source);
+            if self.proven.contains(source) && !was_clear {
+                self.living.insert(source);
+            }
+            self.proven.remove(source);
         }
-        peer.epoch = header.boot;
-        peer.sequence = header.sequence;
+        if boot == peer.epoch {
+            peer.sequence = opened.sequence;
+        }
+        if proves || !self.living.contains(source) {
+            self.follow(source, boot, opened.sequence);
+        }
         if proves {
-            self.proven.insert(source);
+            self.prove(source, opened);
         }
+    }
+
+    /// From now on the datagrams of this boot are followed.
+    fn follow(&mut self, source: NodeId, boot: u32, sequence: u32) {
+        let peer = &mut self.peers[source];
+        if boot == peer.latest_epoch() {
+            peer.epoch = boot;
+            peer.sequence = sequence;
+        }
+    }
+
+    /// This datagram proves the boot that it is of.
+    pub(super) fn prove(&mut self, source: NodeId, opened: &Opened<'_>) {
+        self.follow(source, opened.frame.boot, opened.sequence);
+        if opened.frame.boot == self.peers[source].latest_epoch() {
+            self.proven.insert(source);
+            self.living.remove(source);
+        }
+    }
+
+    /// Whether a datagram of this boot may change anything.
+    pub(super) fn is_followed(&self, source: NodeId, boot: u32) -> bool {
+        let known = self.proven.contains(source) || self.living.contains(source);
+        known && boot == self.peers[source].epoch
     }
 }

@@ -51,6 +51,7 @@ pub struct Header {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opened<'a> {
     pub frame: Frame<'a>,
+    pub sequence: u32,
     /// The boot epoch in which the sender knows the receiver; 0: not at all, or sent to all.
     pub receiver: u32,
 }
@@ -201,13 +202,13 @@ pub fn open<'a>(
         call: u32::from_le_bytes(*call),
         body,
     };
-    Ok(Opened { frame, receiver })
+    Ok(Opened { frame, sequence: header.sequence, receiver })
 }
 
 /// Opens a datagram for somebody who only looks on: a simulator, a lab, a test.
 pub fn look_into<'a>(keys: &Keys, datagram: &'a mut [u8]) -> Result<Opened<'a>, Reject> {
     if datagram.first() == Some(&crate::wire::VERSION) {
-        return Ok(Opened { frame: Frame::new_checked(datagram)?, receiver: 0 });
+        return Ok(Opened { frame: Frame::new_checked(datagram)?, sequence: 0, receiver: 0 });
     }
     let header = Header::new_checked(datagram)?;
     open(&header, keys.by_id(header.key).ok_or(Reject::Key)?, Gaps::default(), datagram)

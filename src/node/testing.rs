@@ -200,6 +200,8 @@ pub struct Bench<const W: usize> {
     pub peer_sequence: Cell<u32>,
     /// The Hellos of the node. They are the link's affair: its tests look at them here.
     pub hellos: Vec<Sent<W>>,
+    /// The versions of the datagrams of the last step.
+    pub versions: Vec<u8>,
     last_tick: Instant,
     effects: Effects<W>,
 }
@@ -213,6 +215,7 @@ impl<const W: usize> Bench<W> {
             peer_call: 100,
             peer_sequence: Cell::new(0),
             hellos: Vec::new(),
+            versions: Vec::new(),
             last_tick: Instant(0),
             effects: Effects::default(),
         }
@@ -253,6 +256,11 @@ impl<const W: usize> Bench<W> {
         }
         self.node.step(self.now, event, &mut self.effects);
         assert_eq!(self.effects.overflowed(), 0, "effects were lost");
+        let version = |effect| match effect {
+            Effect::Send { datagram, .. } => datagram.first().copied(),
+            _ => None,
+        };
+        self.versions = self.effects.iter().filter_map(version).collect();
         let mut acts: Vec<_> = self.effects.iter().map(decoded).collect();
         acts.retain(|act| match act {
             Act::Sent(sent) if sent.message.kind() == Kind::Hello => {

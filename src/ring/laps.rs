@@ -248,6 +248,10 @@ impl<const W: usize> Ring<W> {
         request: &Request,
         token: &Token<'_, W>,
     ) -> Result<(), Reject> {
+        // The lap ends at the coordinator.
+        if !turn.node.state.coordinator.is_some_and(|id| token.list.contains(id)) {
+            return Err(Reject::NotAwaited);
+        }
         match turn.status() {
             Status::Normal => turn.answer_each(request, Message::HopAck),
             Status::Reorganization if turn.node.is_coordinator() => {

@@ -41,7 +41,9 @@ impl<const W: usize> Ring<W> {
             if self.phase == Phase::Probe {
                 self.wait(turn);
             }
-            turn.postpone_quiet();
+            // Its token may take a while to get here.
+            let lap = turn.node.config.timing.lap(turn.node.config.members().len());
+            turn.postpone_quiet(lap);
         }
     }
 

@@ -181,6 +181,7 @@ pub fn note(note: Note) {
         Note::ProvokedBy(id) => (intern!("provoked"), id.get(), 0),
         Note::HaltFromBelow(id) => (intern!("halt-from-below"), id.get(), 0),
         Note::NotAuthentic(id) => (intern!("not-authentic"), id.get(), 0),
+        Note::IdClash(id) => (intern!("id-clash"), id.get(), 0),
         Note::InTheClear(id) => (intern!("in-the-clear"), id.get(), 0),
         Note::Mute(reason) => {
             return mute(match reason {
@@ -188,6 +189,7 @@ pub fn note(note: Note) {
                 MuteReason::EpochExhausted => intern!("epoch-exhausted"),
                 MuteReason::EpochNotDurable => intern!("epoch-not-durable"),
                 MuteReason::StateNotDurable => intern!("state-not-durable"),
+                MuteReason::IdClash => intern!("id-clash"),
             });
         }
     };

@@ -2,8 +2,10 @@
 
 extern crate std;
 
+mod clash;
 mod greeting;
 mod seals;
+mod version_1;
 mod window;
 
 use crate::config::Algorithm;

@@ -71,9 +71,11 @@ fn a_new_boot_of_a_peer_must_be_proven_first() {
     dropped(&mut bench, &new, Reject::Unproven);
     let wrong = question(&bench, BOOT - 2, |header| header.boot = PEER_BOOT + 2);
     dropped(&mut bench, &wrong, Reject::Unproven);
-    dropped(&mut bench, &old, Reject::OldBoot);
+    assert_eq!(bench.receive(&old).unicast().0, 2, "a claim alone ends nothing");
+    let old = question(&bench, BOOT, |_| {});
     let proven = question(&bench, BOOT, |header| header.boot = PEER_BOOT + 2);
     assert_eq!(bench.receive(&proven).unicast().0, 2);
+    dropped(&mut bench, &old, Reject::OldBoot);
     let group = group_of(5, 1);
     let halt = Message::Halt { group, binding: true };
     assert_eq!(bench.hear(5, &[3], halt).unicast(), (5, Message::HaltAck), "others as before");
@@ -107,4 +109,24 @@ fn a_recording_from_before_a_reboot_of_this_node_changes_nothing() {
             dropped(&mut bench, bytes, Reject::Unproven);
         }
     }
+}
+
+/// One mad member cannot eat the node.
+#[test]
+fn requests_beyond_the_budget_of_a_member_are_refused_until_the_next_period() {
+    use crate::link::hello::REQUESTS_PER_T_MAX;
+    let mut bench = awake();
+    for _ in 0..REQUESTS_PER_T_MAX {
+        let question = question(&bench, BOOT, |_| {});
+        assert_eq!(bench.receive(&question).unicast().0, 2);
+    }
+    for _ in 0..100 {
+        let question = question(&bench, BOOT, |_| {});
+        dropped(&mut bench, &question, Reject::Budget);
+    }
+    let other = bench.datagram(1, Destination::Node(id(3)), 9, Envelope::Request, QUESTION);
+    assert_eq!(bench.receive(&other).unicast().0, 1, "the others are heard");
+    bench.pass(bench.timing().t).ignore();
+    let question = question(&bench, BOOT, |_| {});
+    assert_eq!(bench.receive(&question).unicast().0, 2);
 }

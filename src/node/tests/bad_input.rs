@@ -121,11 +121,6 @@ fn an_unknown_sender_is_dropped() {
 }
 
 #[test]
-fn ones_own_id_is_dropped() {
-    is_dropped(|good| with_byte(good, 4, 3), Reject::OwnId);
-}
-
-#[test]
 fn what_is_addressed_to_others_is_dropped() {
     is_dropped(|good| with_byte(good, 5, 4), Reject::NotForMe);
     is_dropped(|good| with_byte(good, 5, 255), Reject::NotForMe);

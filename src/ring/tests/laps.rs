@@ -133,7 +133,7 @@ fn r6_a_normal_node_answers_a_run_of_the_past_with_a_new_one() {
 fn r6_but_not_for_ever() {
     let (mut bench, _) = member();
     let mut runs = 0;
-    for boot in 0..10 {
+    for boot in 0..6 {
         // The group forms again each time.
         let run = group_of(5, 10 + boot);
         let round = 100 + boot;
@@ -257,6 +257,10 @@ fn r12_coord_and_ready_of_another_run_are_not_answered() {
     bench.request(2, token(Lap::Coord, group_of(5, 1), 1, &[1, 2, 4, 5])).none();
     bench.request(2, token(Lap::Ready, group_of(5, 1), 1, &[1, 2, 3, 4, 5])).none();
     assert_eq!((bench.status(), bench.rejected(Reject::NotAwaited)), (Status::Election, 6));
+    // Nor a Ready that could not get back to the coordinator.
+    let (mut bench, run) = announced();
+    bench.request(2, token(Lap::Ready, run, 1, &[2, 3])).none();
+    assert_eq!(bench.rejected(Reject::NotAwaited), 1);
 }
 
 #[test]

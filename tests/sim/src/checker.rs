@@ -52,7 +52,7 @@ impl View {
 #[derive(Debug)]
 pub struct Checker {
     views: Vec<View>,
-    /// Assertion 1 is promised (Bully), as long as its assumptions hold.
+    /// Assertion 1 is promised (Bully, ring), as long as its assumptions hold.
     assertion_1_promised: bool,
     assumptions_hold: bool,
     checked_since: Time,

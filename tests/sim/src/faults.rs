@@ -29,7 +29,7 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// With `inside_assumptions` only faults that Bully promises to bear: crashes, pauses,
+    /// With `inside_assumptions` only faults that Bully and the ring promise to bear: crashes, pauses,
     /// duplicates, delays up to Tm.
     pub fn draw(rng: &mut fastrand::Rng, t_us: Time, inside_assumptions: bool) -> Self {
         let mut outside = || !inside_assumptions && rng.bool();

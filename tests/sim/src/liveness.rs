@@ -52,7 +52,7 @@ impl Cause {
             (Algorithm::Invitation, Self::Return) => "boot + B + Tm + 2 T + M",
             (Algorithm::Ring, Self::Anything) => "(k+1) P + 2 R + crash",
             (Algorithm::Ring, Self::Crash) => "Tm + Q + T + L",
-            (Algorithm::Ring, Self::ColdStart) => "boot + 2 T + L",
+            (Algorithm::Ring, Self::ColdStart) => "boot + 2 T + 2 L",
             (Algorithm::Ring, Self::Heal) => "B + Tm + 2 L",
             (Algorithm::Ring, Self::Return) => "boot + T + Tm + L",
         }
@@ -97,7 +97,8 @@ pub fn bound_us(settings: &Settings, cause: Cause) -> Time {
             silent_checks * check + 2 * limit + crash + laps
         }
         (Algorithm::Ring, Cause::Crash) => crash + laps,
-        (Algorithm::Ring, Cause::ColdStart) => boot + 2 * t + laps,
+        // Whoever wakes a T later than the others is passed over, and asks for another run.
+        (Algorithm::Ring, Cause::ColdStart) => boot + 2 * t + 2 * laps,
         (Algorithm::Ring, Cause::Heal) => beat + tm + 2 * laps,
         (Algorithm::Ring, Cause::Return) => boot + t + tm + laps,
     }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use bellwether::application::Application;
 use bellwether::effects::Ticket;
 use bellwether::id::{GroupId, NodeId, NodeSet};
+use bellwether::key::Keys;
 use bellwether::node::Node;
 use bellwether::state::{Definition, StateVector, Summary};
 use bellwether_scenario::ResetCause;
@@ -94,6 +95,8 @@ impl<const W: usize> Application<W> for SimTask {
 
 pub struct Machine<const W: usize> {
     pub clock: Clock,
+    /// The keys in its flash.
+    pub keys: Keys,
     /// The node, while the power is on and the firmware has started.
     pub node: Option<Node<W>>,
     pub powered: bool,
@@ -130,9 +133,16 @@ pub struct Machine<const W: usize> {
 }
 
 impl<const W: usize> Machine<W> {
-    pub fn new(clock: Clock, nodes: usize, flash: Flash, task: Box<dyn Application<W>>) -> Self {
+    pub fn new(
+        clock: Clock,
+        keys: Keys,
+        nodes: usize,
+        flash: Flash,
+        task: Box<dyn Application<W>>,
+    ) -> Self {
         Self {
             clock,
+            keys,
             node: None,
             powered: false,
             paused: false,

@@ -210,7 +210,7 @@ impl<const W: usize> World<W> {
             return None;
         }
         let mut bytes = datagram.to_vec();
-        let Some((frame, message)) = look_into(&self.settings.keys, &mut bytes)
+        let Some((frame, message)) = look_into(&machine.keys, &mut bytes)
             .and_then(|opened| Ok((opened.frame, Message::<W>::parse(&opened.frame)?.1)))
             .ok()
         else {

@@ -19,6 +19,8 @@ impl<const W: usize> World<W> {
             attacker.hear(&packet, self.now);
         }
         match to {
+            // A switch does not send a frame back to where it came from.
+            Some(to) if to == from => {}
             Some(to) => self.carry(from, to, &packet, leaves),
             None => {
                 for to in (0..self.machines.len()).filter(|to| *to != from) {

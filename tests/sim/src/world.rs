@@ -11,6 +11,7 @@ use bellwether::application::Application;
 use bellwether::config::{Config, ConfigError, Timing};
 use bellwether::effects::Effects;
 use bellwether::id::{GroupId, NodeId, NodeSet};
+use bellwether::key::Keys;
 use bellwether::node::{Event, Node};
 use bellwether::time::Duration;
 use bellwether_scenario::{Action, NodeEvent, ResetCause, What};
@@ -136,7 +137,7 @@ impl<const W: usize> World<W> {
             .map(|node| {
                 let clock = Clock::new(rng.u32(0..10_000_000), rng.i32(-drift..=drift));
                 let flash = Flash::new(settings.flash, rng.u64(..));
-                Machine::new(clock, nodes, flash, task(node_id(node)))
+                Machine::new(clock, settings.keys.clone(), nodes, flash, task(node_id(node)))
             })
             .collect();
         Self {
@@ -303,6 +304,15 @@ impl<const W: usize> World<W> {
         }
     }
 
+    /// Gives a board other keys, in its flash and, if it runs, in its memory.
+    pub fn set_keys(&mut self, node: usize, keys: &Keys) {
+        let machine = &mut self.machines[node];
+        machine.keys = keys.clone();
+        if let Some(running) = &mut machine.node {
+            running.set_keys(keys.clone());
+        }
+    }
+
     pub fn pause(&mut self, node: usize) {
         self.give_ticks(node);
         self.machines[node].paused = true;
@@ -347,7 +357,7 @@ impl<const W: usize> World<W> {
         // As random as it need be: another one for each board and boot.
         let instance = machine.life << 8 | node as u32;
         let configured = Self::configuration(&self.settings, node)
-            .and_then(|config| Node::new(config, self.settings.keys.clone(), instance));
+            .and_then(|config| Node::new(config, machine.keys.clone(), instance));
         match configured {
             Ok(started) => machine.node = Some(started),
             Err(error) => {

@@ -118,7 +118,7 @@ fn e21_all_wait_equally_long() {
 
 #[test]
 fn nothing_is_seen_when_nothing_is_put_back() {
-    for algorithm in [Algorithm::Bully, Algorithm::Invitation] {
+    for algorithm in [Algorithm::Bully, Algorithm::Invitation, Algorithm::Ring] {
         let options = Options { algorithm: Some(algorithm), ..Options::default() };
         let summary = run_seeds(1, 500, &options);
         assert!(summary.failed.is_empty(), "{:?}", summary.failed);

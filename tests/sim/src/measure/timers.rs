@@ -33,6 +33,7 @@ pub fn command() -> bool {
         "P",
         "bully",
         "invitation",
+        "ring",
         "coordinator sends",
     ]);
     let mut settled = true;
@@ -49,9 +50,11 @@ pub fn command() -> bool {
             });
             Some(Spread::of(all(samples)?.iter().map(|r: &Recovery| r.total_us as f64 / 1000.0)))
         };
-        let (Some(bully), Some(invitation)) =
-            (failover(Algorithm::Bully), failover(Algorithm::Invitation))
-        else {
+        let (Some(bully), Some(invitation), Some(ring)) = (
+            failover(Algorithm::Bully),
+            failover(Algorithm::Invitation),
+            failover(Algorithm::Ring),
+        ) else {
             settled = false;
             continue;
         };
@@ -66,11 +69,12 @@ pub fn command() -> bool {
             span(timing.check),
             format!("{:.0} ms", bully.worst),
             format!("{:.0} ms", invitation.worst),
+            format!("{:.0} ms", ring.worst),
             format!("{:.0} /s", 1e6 / timing.beat.0 as f64),
         ]);
     }
     println!(
-        "bully, invitation: death of the coordinator to all Normal, {NODES} nodes, one-way delays"
+        "bully, invitation, ring: death of the coordinator to all Normal, {NODES} nodes, one-way delays"
     );
     println!("up to Tm, worst of {SEEDS} seeds; coordinator sends: its Beats per second");
     table.print();

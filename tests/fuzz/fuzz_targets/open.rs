@@ -1,0 +1,40 @@
+//! A node that is fed any bytes, sealed by nobody: it accepts none of them and changes nothing.
+#![no_main]
+
+use bellwether::config::{Algorithm, Config, Durability, Timing};
+use bellwether::effects::Effects;
+use bellwether::id::NodeId;
+use bellwether::key::{KEY_BYTES, Keys, LinkKey};
+use bellwether::node::{Event, Node};
+use bellwether::time::{Duration, Instant};
+use libfuzzer_sys::fuzz_target;
+
+fn awake() -> (Node<1>, Effects<1>) {
+    let ms = Duration::from_millis;
+    let timing = Timing::derive(ms(20), ms(10), ms(5));
+    let me = NodeId::new(3).expect("an id");
+    let mut config = Config::new(me, Algorithm::Bully, Durability::Group, timing);
+    for id in 1..=5 {
+        config.add_member(id, 0).expect("a member");
+    }
+    let keys = Keys::one(1, LinkKey::new([0x5a; KEY_BYTES]));
+    let mut node = Node::new(config, keys, 1).expect("a configuration");
+    let mut effects = Effects::default();
+    node.step(Instant(0), Event::Boot { stored_epoch: Some(40) }, &mut effects);
+    node.step(Instant(0), Event::EpochSaved { read_back: Some(42) }, &mut effects);
+    (node, effects)
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let (mut node, mut effects) = awake();
+    // Once as it is, once with a head that passes the cheap checks.
+    let mut nearly = vec![2, 3, 1, 0, 5, 0, 7, 0, 0, 0, 1, 0, 0, 0, 1];
+    nearly.extend(bytes);
+    for datagram in [&mut bytes.to_vec(), &mut nearly] {
+        let state = node.state_vector().clone();
+        let event = Event::Datagram { received: Instant(0), bytes: datagram };
+        node.step(Instant(0), event, &mut effects);
+        assert_eq!(node.counters().datagrams_accepted, 0);
+        assert_eq!(node.state_vector(), &state);
+    }
+});

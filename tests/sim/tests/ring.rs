@@ -1,0 +1,118 @@
+//! What a run of the ring election costs, and that it bears loss.
+
+use bellwether::config::{Algorithm, Timing};
+use bellwether::time::Duration;
+use bellwether_scenario::LinkQuality;
+use bellwether_sim::clock::Time;
+use bellwether_sim::settings::Settings;
+use bellwether_sim::world::World;
+
+const GIVE_UP_US: Time = 60_000_000;
+
+/// Tm = 20 ms, Tp = 10 ms; on a perfect link a round trip is shorter than the T/4 after which a hop is
+/// repeated.
+fn flock(nodes: u8, seed: u64, loss: f64) -> World<1> {
+    let ms = Duration::from_millis;
+    let timing = Timing::derive(ms(20), ms(10), ms(5));
+    let mut settings = Settings::new(nodes, Algorithm::Ring, timing, seed);
+    settings.base_delay_us = (1_000, 4_000);
+    let mut world = World::new(settings);
+    world.network.set_all_links(LinkQuality { loss, ..LinkQuality::default() });
+    for node in 0..usize::from(nodes) {
+        world.power_on(node);
+    }
+    world.run_for(10_000);
+    settle(&mut world);
+    // Where in its periods the flock is disturbed is left to chance.
+    world.run_for(500_000 + seed * 7_000);
+    settle(&mut world);
+    world
+}
+
+/// Lets time pass until all live nodes are settled, and says how long that took.
+#[track_caller]
+fn settle(world: &mut World<1>) -> Time {
+    let all: Vec<usize> = (0..world.machines.len()).collect();
+    let began = world.now;
+    if !world.is_settled(&all) {
+        world.run_until(began + GIVE_UP_US, |world| world.is_settled(&all));
+    }
+    assert!(world.is_settled(&all), "not settled within a minute");
+    assert_eq!(world.checker.violations, []);
+    world.now - began
+}
+
+/// PROTOCOLS section 5: three hops and three acknowledgements for each of the `a` live nodes, and at
+/// most four datagrams for each dead one. The coordinator's first Beat makes up for its probe being
+/// repeated only twice.
+#[test]
+fn one_run_costs_6_datagrams_per_live_node_and_4_per_dead_one() {
+    for nodes in 3..=64u8 {
+        for dead in 1..=2.min(u64::from(nodes) - 1) {
+            let mut world = flock(nodes, dead, 0.0);
+            world.tally.first_suspicion = None;
+            let elections = world.tally.elections;
+            for node in 0..dead {
+                world.kill(usize::from(nodes) - 1 - node as usize);
+            }
+            settle(&mut world);
+            assert_eq!(world.tally.elections - elections, 1, "one run, {nodes} nodes, {dead} dead");
+            let sent = world.tally.datagrams - world.tally.datagrams_at_suspicion;
+            let live = u64::from(nodes) - dead;
+            assert!(sent <= 6 * live + 4 * dead, "{nodes} nodes, {dead} dead: {sent} datagrams");
+            // And not for want of an election.
+            assert!(live == 1 || sent >= 6 * live, "{nodes} nodes, {dead} dead: {sent} datagrams");
+        }
+    }
+}
+
+/// A node that is found dead in one lap is spared in the others.
+#[test]
+fn a_dead_node_costs_t_once_per_run() {
+    let span = |dead: usize| {
+        let mut world = flock(16, 3, 0.0);
+        world.tally.first_suspicion = None;
+        for node in 0..dead {
+            world.kill(15 - node);
+        }
+        settle(&mut world);
+        let suspected = world.tally.first_suspicion.unwrap_or_default();
+        (world.now - suspected, world.timing().t.0)
+    };
+    let (one, t) = span(1);
+    let (four, _) = span(4);
+    assert!(four > one + 2 * t, "three more waits: {one} and {four} us");
+    assert!(four < one + 4 * t, "three more waits and none of them twice: {one} and {four} us");
+}
+
+#[test]
+fn simultaneous_starts_end_with_the_first_hop_of_all_but_one() {
+    for nodes in [3, 16, 64u8] {
+        let ms = Duration::from_millis;
+        let timing = Timing::derive(ms(20), ms(10), ms(5));
+        let mut settings = Settings::new(nodes, Algorithm::Ring, timing, 1);
+        settings.base_delay_us = (1_000, 4_000);
+        let mut world = World::<1>::new(settings);
+        for node in 0..usize::from(nodes) {
+            world.power_on(node);
+        }
+        world.run_for(10_000);
+        settle(&mut world);
+        let n = u64::from(nodes);
+        assert_eq!(world.tally.elections, n, "everybody starts once");
+        // One hop and its acknowledgement for each run that ends at once, three laps, one Beat.
+        assert!(world.tally.datagrams <= 2 * (n - 1) + 6 * n + 1, "{}", world.tally.datagrams);
+    }
+}
+
+#[test]
+fn settles_under_20_percent_loss() {
+    for nodes in [2, 3, 5, 8, 16] {
+        for seed in 1..=10 {
+            let mut world = flock(nodes, seed, 0.2);
+            let coordinator = (0..usize::from(nodes)).find(|node| world.is_coordinator(*node));
+            world.kill(coordinator.unwrap_or_default());
+            settle(&mut world);
+        }
+    }
+}
