@@ -17,7 +17,7 @@ pub fn example(name: &str, algorithm: &str, nodes: u8) -> Result<Zeroizing<Strin
 
 network = {name:?}
 # number = {number}             # tells flocks on one wire apart; derived from the name
-algorithm = "{algorithm}"       # "bully" or "invitation"
+algorithm = "{algorithm}"       # "bully", "invitation" or "ring"
 board = "sf2"
 port = 4711
 

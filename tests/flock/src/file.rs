@@ -3,7 +3,7 @@
 //! ```toml
 //! network = "greenhouse"        # tells flocks on one wire apart
 //! number = 4660                 # optional; derived from the name otherwise
-//! algorithm = "bully"           # or "invitation"
+//! algorithm = "bully"           # or "invitation", "ring"
 //! board = "sf2"                 # all members are of this kind
 //! port = 4711
 //! tm_ms = 20                    # bounds as in a scenario file
@@ -151,9 +151,12 @@ fn parse_document(document: Table<'_>) -> Result<Flock, BadFile> {
         Some(field) => field.whole(1, u16::MAX.into())? as u16,
         None => number_of(&name),
     };
-    let algorithm = document
-        .need("algorithm", "\"bully\" or \"invitation\"")?
-        .one_of(&[("bully", Algorithm::Bully), ("invitation", Algorithm::Invitation)])?;
+    let algorithm =
+        document.need("algorithm", "\"bully\", \"invitation\" or \"ring\"")?.one_of(&[
+            (scenario::Algorithm::Bully.name(), Algorithm::Bully),
+            (scenario::Algorithm::Invitation.name(), Algorithm::Invitation),
+            (scenario::Algorithm::Ring.name(), Algorithm::Ring),
+        ])?;
     let board = document.need("board", "the kind of the boards")?;
     let board = board.one_of(&BOARDS.each_ref().map(|board| (board.name, board)))?;
     let port = match document.get("port") {

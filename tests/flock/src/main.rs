@@ -29,7 +29,7 @@ enum Command {
         /// The name of the network [default: the name of the file]
         #[arg(long)]
         name: Option<String>,
-        #[arg(long, default_value = "bully", value_parser = ["bully", "invitation"])]
+        #[arg(long, default_value = "bully", value_parser = ["bully", "invitation", "ring"])]
         algorithm: String,
     },
     /// Makes one flash image per member and counts their incarnations in the file

@@ -78,11 +78,13 @@ pub enum Flaw {
     OtherNetwork,
     /// A save takes longer than the configuration allows.
     TsTooShort,
+    /// Provisioned before boards had keys.
+    NoKeys,
 }
 
 /// Writes a flash file of node 1 that its board must refuse.
 pub fn spoil(path: &Path, scenario: &Scenario, flaw: Flaw) -> Result<(), String> {
-    let contents = contents(scenario, 1)?;
+    let mut contents = contents(scenario, 1)?;
     let mut record = contents.record()?;
     let image = match flaw {
         Flaw::Blank => vec![0xff; BOARD.image_bytes()],
@@ -90,6 +92,10 @@ pub fn spoil(path: &Path, scenario: &Scenario, flaw: Flaw) -> Result<(), String>
         Flaw::OtherNetwork => {
             record[4..6].copy_from_slice(&(NETWORK + 1).to_le_bytes());
             contents.image_of(BOARD, record, FORMAT)?
+        }
+        Flaw::NoKeys => {
+            contents.keys = None;
+            contents.image(BOARD)?
         }
         Flaw::TsTooShort => {
             record[20..24].copy_from_slice(&5_000u32.to_le_bytes());

@@ -11,7 +11,7 @@ use crate::probe::Image;
 
 type Test = fn(&Arc<Image>) -> Result<(), String>;
 
-pub const TESTS: [(&str, Test); 4] = [
+pub const TESTS: [(&str, Test); 5] = [
     ("an unprovisioned board stays mute", |image| stays_mute(image, Flaw::Blank, "blank")),
     ("a board of a newer format stays mute", |image| {
         stays_mute(image, Flaw::NewerFormat, "newer-format")
@@ -22,6 +22,7 @@ pub const TESTS: [(&str, Test); 4] = [
     ("a board whose Ts is below its own stays mute", |image| {
         stays_mute(image, Flaw::TsTooShort, "ts-below-board")
     }),
+    ("a board without keys stays mute", |image| stays_mute(image, Flaw::NoKeys, "keys-missing")),
 ];
 
 fn stays_mute(image: &Arc<Image>, flaw: Flaw, reason: &str) -> Result<(), String> {

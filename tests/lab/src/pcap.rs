@@ -34,3 +34,41 @@ impl Pcap {
         let _ = self.0.flush();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_opens_in_tshark_and_in_the_flock_tool() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("run.pcap");
+        let mut capture = Pcap::create(&path).expect("a file");
+        let frames: Vec<Vec<u8>> = (0..20u8)
+            .map(|number| {
+                let to = [0xff; 6];
+                let from = [2, 0, 0, 0, 0, number];
+                // A type that means nothing, and some bytes.
+                [&to[..], &from, &[0x88, 0xb5], &[number; 46]].concat()
+            })
+            .collect();
+        for frame in &frames {
+            capture.write(frame);
+        }
+        capture.flush();
+
+        let bytes = std::fs::read(&path).expect("the file");
+        let read = bellwether_flock::pcap::read(&bytes).expect("a capture");
+        assert!(read.iter().map(|frame| &frame.bytes).eq(&frames));
+
+        bellwether_flock::install::find("tshark").expect("tshark");
+        let output = std::process::Command::new("tshark")
+            .args(["-n", "-T", "fields", "-e", "eth.src", "-r"])
+            .arg(&path)
+            .output()
+            .expect("tshark runs");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(text.lines().count(), frames.len(), "{text}");
+        assert_eq!(text.lines().last(), Some("02:00:00:00:00:13"), "{text}");
+    }
+}

@@ -77,6 +77,12 @@ pub fn all(deep: bool) -> Vec<Step> {
         }),
         Step::new("switches of the core", only_known_switches),
         Step::new("no test switches in what users run", no_test_switches),
+        Step::new("tshark for the dissector", |_| {
+            match bellwether_flock::install::ensure("tshark") {
+                Ok(()) => Verdict::of(true),
+                Err(what) => failed(&what),
+            }
+        }),
         Step::tests("unit and property tests", &["test", "--workspace", "--quiet"]),
         Step::cargo(
             "example task",

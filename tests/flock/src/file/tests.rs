@@ -78,7 +78,7 @@ fn bad_files_are_refused_with_line_fault_and_cure() {
         "Tm and 1 ms = 21 ms",
     );
     refused(&change("tp_ms = 10", "tp_ms = 10\ncheck_ms = 9"), 6, "`check_ms` is 9", "at least T");
-    refused(&change("\"bully\"", "\"ring\""), 2, "`algorithm` is \"ring\"", "\"invitation\"");
+    refused(&change("\"bully\"", "\"star\""), 2, "`algorithm` is \"star\"", "\"ring\"");
     refused(&change("\"sf2\"", "\"sf3\""), 3, "`board` is \"sf3\"", "\"sf2\", \"nucleo-h563zi\"");
     refused(&change("send = 1", "send = 2"), 6, "`send` is 2", "1, as in `keys`");
     refused(&change("send = 1\n", ""), 1, "`send` is missing", "required");
