@@ -178,7 +178,19 @@ mod tests {
         for short in 0..len {
             assert!(Provision::<1>::decode(&room[..short]).is_err(), "cut at {short}");
         }
-        room[1] = 9;
-        assert_eq!(Provision::<1>::decode(&room[..len]).unwrap_err(), BadProvision::Field);
+        for (number, algorithm) in
+            [(1, Algorithm::Bully), (2, Algorithm::Invitation), (3, Algorithm::Ring)]
+        {
+            room[1] = number;
+            let back = Provision::<1>::decode(&room[..len]).unwrap();
+            assert_eq!(back.config.algorithm, algorithm);
+            let mut again = [0; BYTES_MAX];
+            assert_eq!(back.encode(|id| id.get() * 2, &mut again), Some(len));
+            assert_eq!(again, room);
+        }
+        for number in [0, 4, 9] {
+            room[1] = number;
+            assert_eq!(Provision::<1>::decode(&room[..len]).unwrap_err(), BadProvision::Field);
+        }
     }
 }
