@@ -152,6 +152,13 @@ impl Timing {
         (hops + self.ts).times(nodes as u64) + self.reorganize + self.t
     }
 
+    /// How long a node of a ring is deaf after it has woken: until every hop to its earlier life has
+    /// ended, and any token that it did not hear is past the next node.
+    #[must_use]
+    pub fn waking(&self) -> Duration {
+        self.t.fraction(3, 2)
+    }
+
     /// How long the token may take once round a ring of `nodes` nodes, however many of them are dead.
     #[must_use]
     pub fn lap(&self, nodes: usize) -> Duration {

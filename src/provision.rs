@@ -235,7 +235,7 @@ mod tests {
     prop_compose! {
         fn any_record()(
             own in any::<prop::sample::Index>(),
-            kinds in (1u8..3, 1u8..3, 0u8..4),
+            kinds in (1u8..4, 1u8..3, 0u8..4),
             middle in any::<[u8; 32]>(),
             last in any::<[u8; 32]>(),
             members in btree_map(1u8..=64, any::<u8>(), 1..65),

@@ -108,7 +108,7 @@ impl<const W: usize> Ring<W> {
         let Some(dead) = self.next else { return };
         let initiator = turn.node.state.halted_by.map(|run| run.coordinator);
         match self.lap {
-            Lap::Elect if initiator == Some(dead) => self.start(turn, NodeSet::only(dead)),
+            Lap::Elect if initiator == Some(dead) => self.start(turn, NodeSet::EMPTY),
             Lap::Coord if self.highest(turn) == Some(dead) => self.start(turn, NodeSet::EMPTY),
             Lap::Ready => self.start(turn, NodeSet::EMPTY),
             Lap::Elect | Lap::Coord => {
@@ -161,6 +161,19 @@ impl<const W: usize> Ring<W> {
         Ok(())
     }
 
+    /// How the place of a token among all runs stands to that of the run that this node is in.
+    fn compare(&self, turn: &Turn<'_, W>, token: &Token<'_, W>) -> Ordering {
+        (token.round, Some(token.run)).cmp(&(self.round, turn.node.state.halted_by))
+    }
+
+    /// R1: a run that passes over this node while it wakes must not find it in a smaller one later.
+    pub(super) fn overheard(&mut self, turn: &mut Turn<'_, W>, token: &Token<'_, W>) {
+        if self.compare(turn, token) == Ordering::Greater {
+            self.round = token.round;
+            turn.node.state.halted_by = Some(token.run);
+        }
+    }
+
     fn take_over(&mut self, turn: &Turn<'_, W>, token: &Token<'_, W>) {
         self.list = token.list.intersection(turn.node.config.members());
         self.suspects = token.suspects;
@@ -170,19 +183,21 @@ impl<const W: usize> Ring<W> {
     /// R4 to R6
     fn elect(&mut self, turn: &mut Turn<'_, W>, request: &Request, token: &Token<'_, W>) {
         let me = turn.me();
-        let mine = (self.round, turn.node.state.halted_by);
-        let place = (token.round, Some(token.run)).cmp(&mine);
+        let place = self.compare(turn, token);
+        let own = token.run.coordinator == me;
         if place == Ordering::Greater {
             // The task rests before anything is sent.
             self.join(turn, token.run, token.round);
         }
         turn.answer_each(request, Message::HopAck);
         match place {
+            // Begun by an earlier life of this node, which can no longer close it.
+            Ordering::Greater if own => self.start(turn, NodeSet::EMPTY),
             Ordering::Greater => {
                 self.take_over(turn, token);
                 self.pass_on(turn, me);
             }
-            Ordering::Equal if token.run.coordinator == me && self.lap == Lap::Elect => {
+            Ordering::Equal if own && self.lap == Lap::Elect => {
                 self.take_over(turn, token);
                 self.list.insert(me);
                 self.elect_closed(turn);

@@ -15,10 +15,10 @@
 //!
 //! | # | event and guard | effect |
 //! |---|---|---|
-//! | R1 | Boot, epoch durable | `st=Down`; deaf and mute for one T |
-//! | R2 | that T is over | Start({}) |
+//! | R1 | Boot, epoch durable | `st=Down`; for 3/2 T no answer to anybody; of tokens only the largest `(round, run)` is noted |
+//! | R2 | that time is over | Start({}) |
 //! | R3 | Start(S) | STOP; `run=(self, next); round+=1; h=run; st=Election; c=g=none; Up={}; list={self}`; limit R; pass Elect on |
-//! | R4 | Elect, `(round, run)` above one's own | STOP; HopAck; `h=run; st=Election; c=g=none; Up={}; list+=self`; limit R; pass Elect on |
+//! | R4 | Elect, `(round, run)` above one's own | STOP; HopAck; a run of one's own earlier life: Start({}) above it; else `h=run; st=Election; c=g=none; Up={}; list+=self`; limit R; pass Elect on |
 //! | R5 | Elect, one's own run, first return | HopAck; Coord to the node of `list` behind `max(list)` |
 //! | R6 | Elect, `(round, run)` below one's own | HopAck; Normal: Start({}) (allowance); else the run is extinct here |
 //! | R7 | Coord, `h=run, st=Election`, self in `list` | HopAck; `c=max(list); g=run; st=Reorganization`; pass on in `list`, but `max(list)` itself: R8 |
@@ -27,7 +27,7 @@
 //! | R10 | Ready, `g=run, c!=self, st=Reorganization` | `d; Up=list-self`; save; **then** `st=Normal`; HopAck; pass on in `list` |
 //! | R11 | Ready back at c, own save done | HopAck; `st=Normal` |
 //! | R12 | a hop already taken | HopAck again, nothing else. Coord and Ready of any other run: no answer |
-//! | R13 | T without HopAck, Elect | `suspects+=next`; next was the initiator: Start({next}); else to the one behind it |
+//! | R13 | T without HopAck, Elect | `suspects+=next`; next was the initiator: Start({}); else to the one behind it |
 //! | R14 | T without HopAck, Coord | `list-=next`; next was `max(list)`: Start({}); else to the one behind it |
 //! | R15 | k T + Ts without HopAck, Ready | Start({}): `d` counts on the dead node |
 //! | R16 | limit R since joining, not Normal | Start({}); R doubles while one's own runs fail, up to fourfold |
@@ -46,9 +46,11 @@
 //! - **Assertion 1, as long as datagrams take at most Tm and none is lost (Assumptions 8 and 9).**
 //!   `(round, h)` of a node never goes back while it runs, so that a larger run that has closed has
 //!   taken every live node out of all smaller ones; and a node that is skipped is down. A node that
-//!   has rebooted has forgotten `h`: for one T it stays deaf (R1), until every hop to its earlier life
-//!   has ended; so no repeat of a hop that it took then can bring it back into an old run. For the
-//!   same reason a run believes only the suspicions of its own hops and of its initiator.
+//!   has rebooted has forgotten `h`. So it takes part in nothing until every hop to its earlier life
+//!   has ended (R1), and a run that passes over it while it wakes must not find it in a smaller one
+//!   afterwards: either it has heard of that run, and starts above it, or it wakes so late that
+//!   the larger token is ahead of every smaller one. For the same reason suspects are not handed on from
+//!   run to run: a run believes its own hops, and what its initiator has found out as a Normal node.
 //! - **No token is immortal.** Each node takes each lap of a run at most once. That is the hop budget:
 //!   n per lap.
 //!
@@ -129,7 +131,7 @@ impl<const W: usize> Ring<W> {
 
     /// R1: the node has woken and its boot epoch is durable.
     pub fn recovery(&mut self, turn: &mut Turn<'_, W>) {
-        turn.set_timer(Timer::Phase, turn.node.config.timing.t);
+        turn.set_timer(Timer::Phase, turn.node.config.timing.waking());
     }
 
     pub fn timer(&mut self, turn: &mut Turn<'_, W>, timer: Timer) {

@@ -16,6 +16,9 @@ impl<const W: usize> Ring<W> {
         message: Message<'_, W>,
     ) -> Result<(), Reject> {
         if self.phase == Phase::Waking {
+            if let Message::Token(token) = message {
+                self.overheard(turn, &token);
+            }
             return Err(Reject::Down);
         }
         match message {

@@ -51,13 +51,14 @@ fn r13_suspects_are_not_asked_again() {
 }
 
 #[test]
-fn r13_whoever_finds_the_initiator_dead_starts_a_run_without_it() {
+fn r13_whoever_finds_the_initiator_dead_starts_a_run() {
     let (mut bench, acts) = started(4);
     acts.ignore();
     bench.request(3, elect(group_of(5, 1), 1, &[5, 1, 2, 3])).ignore();
     let acts = bench.fire(Timer::Phase);
-    starts_a_run(&acts, 4, 2, &[5]);
-    assert_eq!(hop(&acts).0, 1);
+    // It may be waking, so that it is asked again.
+    starts_a_run(&acts, 4, 2, &[]);
+    assert_eq!(hop(&acts).0, 5);
 }
 
 #[test]

@@ -7,14 +7,30 @@ use crate::time::Duration;
 use crate::wire::Reject;
 
 #[test]
-fn r1_a_node_that_has_just_woken_is_deaf_and_mute_for_t() {
+fn r1_a_node_that_has_just_woken_is_deaf_and_mute_for_a_while() {
     let (mut bench, acts) = Bench::booted(ring(3));
     acts.none();
     bench.request(2, elect(group_of(5, 1), 1, &[5, 1, 2])).none();
     bench.hear(5, &[3], Message::AreYouNormal { group: group_of(5, 1) }).none();
     assert_eq!((bench.status(), bench.rejected(Reject::Down)), (Status::Down, 2));
-    assert_eq!(bench.due_in(Timer::Phase), Some(bench.timing().t));
-    bench.pass(bench.timing().t.minus(Duration(1))).none();
+    assert_eq!(bench.due_in(Timer::Phase), Some(bench.timing().waking()));
+    bench.pass(bench.timing().waking().minus(Duration(1))).none();
+}
+
+#[test]
+fn r1_a_run_that_passed_over_a_waking_node_does_not_find_it_in_a_smaller_one() {
+    let (mut bench, acts) = Bench::booted(ring(3));
+    acts.none();
+    bench.request(2, elect(group_of(5, 1), 7, &[5, 1, 2])).none();
+    bench.request(2, elect(group_of(4, 1), 6, &[4, 5, 1, 2])).none();
+    let acts = bench.fire(Timer::Phase);
+    let rounds: Vec<_> = (acts.messages().into_iter())
+        .filter_map(|message| match message {
+            Message::Token(token) => Some(token.round),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(rounds, [8]);
 }
 
 #[test]

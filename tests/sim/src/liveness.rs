@@ -52,9 +52,9 @@ impl Cause {
             (Algorithm::Invitation, Self::Return) => "boot + B + Tm + 2 T + M",
             (Algorithm::Ring, Self::Anything) => "(k+1) P + 2 R + crash",
             (Algorithm::Ring, Self::Crash) => "Tm + Q + T + L",
-            (Algorithm::Ring, Self::ColdStart) => "boot + 2 T + 2 L",
+            (Algorithm::Ring, Self::ColdStart) => "boot + W + T + 2 L",
             (Algorithm::Ring, Self::Heal) => "B + Tm + 2 L",
-            (Algorithm::Ring, Self::Return) => "boot + T + Tm + L",
+            (Algorithm::Ring, Self::Return) => "boot + W + Tm + L",
         }
     }
 }
@@ -76,6 +76,8 @@ pub fn bound_us(settings: &Settings, cause: Cause) -> Time {
     let strict = if settings.durability == Durability::Strict { save } else { 0 };
     let hop = tm + settings.handling_us + strict;
     let laps = u64::from(settings.nodes) * (3 * hop + save) + reorganize;
+    // W: a node that has just woken waits.
+    let waking = timing.waking().0;
     let beat = timing.beat.0;
     let crash = tm + timing.quiet.0 + t;
     let check = timing.check.0;
@@ -98,8 +100,8 @@ pub fn bound_us(settings: &Settings, cause: Cause) -> Time {
         }
         (Algorithm::Ring, Cause::Crash) => crash + laps,
         // Whoever wakes a T later than the others is passed over, and asks for another run.
-        (Algorithm::Ring, Cause::ColdStart) => boot + 2 * t + 2 * laps,
+        (Algorithm::Ring, Cause::ColdStart) => boot + waking + t + 2 * laps,
         (Algorithm::Ring, Cause::Heal) => beat + tm + 2 * laps,
-        (Algorithm::Ring, Cause::Return) => boot + t + tm + laps,
+        (Algorithm::Ring, Cause::Return) => boot + waking + tm + laps,
     }
 }

@@ -231,9 +231,6 @@ impl<'p> Stage<'p> {
             let what = format!("{views:?}");
             self.checker.violation(self.now, "assertions 2 and 4: settled in time", what);
         }
-        let mut winners = self.outcome.wins.clone();
-        winners.sort_unstable();
-        winners.dedup();
         let notices = self.plan.happenings.iter().filter(|happening| {
             matches!(happening, Happening::Notice { .. } | Happening::Boot { .. })
         });
