@@ -74,6 +74,8 @@ struct Peer {
     sequence: u32,
     /// A later boot epoch that it claims but has not proven. The boot before is followed until then.
     claimed: u32,
+    /// The last sequence number heard of that later boot.
+    claimed_sequence: u32,
     /// Datagrams in its name that were not authentic.
     failures: u16,
     /// Requests of it that were handled in the present period.
@@ -81,7 +83,8 @@ struct Peer {
 }
 
 impl Peer {
-    const STRANGER: Self = Self { epoch: 0, sequence: 0, claimed: 0, failures: 0, spent: 0 };
+    const STRANGER: Self =
+        Self { epoch: 0, sequence: 0, claimed: 0, claimed_sequence: 0, failures: 0, spent: 0 };
 
     fn latest_epoch(&self) -> u32 {
         self.epoch.max(self.claimed)

@@ -87,7 +87,12 @@ impl Peer {
         if header.boot < self.epoch.max(1) {
             return Err(Reject::OldBoot);
         }
-        if header.boot == self.epoch && header.sequence <= self.sequence {
+        let last = match header.boot {
+            boot if boot == self.epoch => self.sequence,
+            boot if boot == self.claimed => self.claimed_sequence,
+            _ => 0,
+        };
+        if header.sequence <= last {
             return Err(Reject::Replayed);
         }
         Ok(())
@@ -112,6 +117,8 @@ impl<const W: usize> Link<W> {
         }
         if boot == peer.epoch {
             peer.sequence = opened.sequence;
+        } else if boot == peer.claimed {
+            peer.claimed_sequence = opened.sequence;
         }
         if proves || !self.living.contains(source) {
             self.follow(source, boot, opened.sequence);

@@ -81,6 +81,19 @@ fn a_new_boot_of_a_peer_must_be_proven_first() {
     assert_eq!(bench.hear(5, &[3], halt).unicast(), (5, Message::HaltAck), "others as before");
 }
 
+/// What came before its proof and was refused stays refused, also when the proof was overtaken.
+#[test]
+fn what_was_refused_as_unproven_is_not_accepted_later() {
+    let mut bench = awake();
+    let proof = question(&bench, BOOT, |header| header.boot = PEER_BOOT + 2);
+    let ahead = question(&bench, 0, |header| header.boot = PEER_BOOT + 2);
+    dropped(&mut bench, &ahead, Reject::Unproven);
+    dropped(&mut bench, &proof, Reject::Replayed);
+    let proof = question(&bench, BOOT, |header| header.boot = PEER_BOOT + 2);
+    assert_eq!(bench.receive(&proof).unicast().0, 2);
+    dropped(&mut bench, &ahead, Reject::Replayed);
+}
+
 #[test]
 fn a_broadcast_of_a_proven_boot_needs_to_name_nobody() {
     let mut bench = awake();

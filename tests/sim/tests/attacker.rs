@@ -9,9 +9,9 @@ fn attacked(seeds: u64, gaps: Gaps) -> Summary {
 
 #[test]
 fn nothing_that_an_attacker_puts_in_is_accepted() {
-    let summary = attacked(100, Gaps::default());
+    let summary = attacked(20, Gaps::default());
     assert!(summary.failed.is_empty(), "{:?}", summary.failed);
-    assert!(summary.totals.hostile > 1000, "{}", summary.totals.hostile);
+    assert!(summary.totals.hostile > 200, "{}", summary.totals.hostile);
 }
 
 /// Built only with the feature `open-link`, into a target folder of its own.
