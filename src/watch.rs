@@ -30,6 +30,15 @@ impl<const W: usize> Turn<'_, W> {
         }
     }
 
+    /// Wait for no more than a usual silence, whatever was left to others.
+    pub fn hasten_quiet(&mut self) {
+        let timing = &self.node.config.timing;
+        let latest = self.now + timing.quiet;
+        if self.node.timers.deadline(Timer::Quiet).is_some_and(|quiet| quiet > latest) {
+            self.node.timers.set(Timer::Quiet, latest);
+        }
+    }
+
     pub fn suspect(&mut self, coordinator: NodeId) {
         self.note(Note::Suspected(coordinator));
         self.node.counters.suspicions += 1;

@@ -35,7 +35,8 @@
 //! | R18 | every P, Normal, `c=self` | AreYouNormal to Up; no: Start({}) (allowance); silent k times: Start({them}) |
 //! | R19 | Beat of c with another g, Normal | as R17, without waiting |
 //! | R20 | Beat of another coordinator, Normal, `c=self`, outranking it | Start({}) (allowance) |
-//! | R21 | Beat while not Normal, of `h`, or a lap after joining | the group has formed without this node: Start({}) |
+//! | R21 | Beat of another coordinator, Normal, `c!=self` | the quiet timer ends within Q |
+//! | R22 | Beat while not Normal, of `h`, or a lap after joining | the group has formed without this node: Start({}) |
 //!
 //! # What holds
 //!

@@ -58,7 +58,7 @@ impl<const W: usize> Ring<W> {
         }
     }
 
-    /// R19 to R21
+    /// R19 to R22
     fn beat_heard(&mut self, turn: &mut Turn<'_, W>, from: NodeId, group: GroupId) {
         let state = &turn.node.state;
         let own_coordinator = state.coordinator == Some(from);
@@ -74,7 +74,10 @@ impl<const W: usize> Ring<W> {
         } else if own_coordinator {
             // It has gone on without this node, or this is an old Beat: ask.
             self.timeout(turn);
-        } else if turn.node.is_coordinator() && turn.node.config.outranks(turn.me(), from) {
+        } else if !turn.node.is_coordinator() {
+            // A token may have missed this node: ask one's own coordinator, unless it is heard before.
+            turn.hasten_quiet();
+        } else if turn.node.config.outranks(turn.me(), from) {
             self.provoked(turn, from);
         }
     }

@@ -1,4 +1,4 @@
-//! How members watch their coordinator, and what they do about what they hear: R17, R19 to R21.
+//! How members watch their coordinator, and what they do about what they hear: R17, R19 to R22.
 
 use super::*;
 use crate::effects::Note;
@@ -98,6 +98,20 @@ fn r19_a_coordinator_that_has_gone_on_is_asked_at_once() {
 }
 
 #[test]
+fn r21_a_foreign_beat_shortens_a_long_wait_for_ones_own_coordinator() {
+    let (mut bench, run) = member();
+    bench.hear(4, &[5], PROBE(run)).none();
+    let quiet = bench.timing().quiet;
+    assert!(bench.due_in(Timer::Quiet) > Some(quiet), "left to node 4");
+    bench.hear(4, &[], beat(group_of(4, 1))).none();
+    assert_eq!(bench.due_in(Timer::Quiet), Some(quiet));
+    // The next one does not put it off.
+    bench.pass(bench.timing().tm).none();
+    bench.hear(4, &[], beat(group_of(4, 1))).none();
+    assert!(bench.due_in(Timer::Quiet) < Some(quiet));
+}
+
+#[test]
 fn r20_the_higher_of_two_coordinators_starts_a_run() {
     let mut bench = coordinator();
     let acts = bench.hear(2, &[], beat(group_of(1, 1)));
@@ -125,7 +139,7 @@ fn r20_the_lower_leaves_it_to_the_higher() {
 }
 
 #[test]
-fn r21_a_node_that_was_left_out_of_its_own_run_says_so() {
+fn r22_a_node_that_was_left_out_of_its_own_run_says_so() {
     for (mut bench, run) in [joined(), announced()] {
         let acts = bench.hear(5, &[], beat(run));
         starts_a_run(&acts, 3, 2, &[]);
@@ -133,7 +147,7 @@ fn r21_a_node_that_was_left_out_of_its_own_run_says_so() {
 }
 
 #[test]
-fn r21_a_group_that_beats_on_after_a_lap_has_left_this_node_out() {
+fn r22_a_group_that_beats_on_after_a_lap_has_left_this_node_out() {
     let (mut bench, _) = joined();
     let foreign = beat(group_of(4, 9));
     bench.hear(4, &[], foreign).none();
