@@ -22,7 +22,7 @@
 //! # Order of the checks
 //!
 //! Cheap before expensive: length, version, kind, network, sender, addressee, key, boot, sequence;
-//! then the tag; then freshness; then the content. Each has its [`Reject`] reason. What fails before
+//! then the tag; then freshness; then the content. Each has its reason (`wire::Reject`). What fails before
 //! the tag is known to be good moves nothing but a counter.
 //!
 //! # Floods

@@ -234,6 +234,18 @@ pub fn keys(keys: &Keys) {
     defmt::warn!("{=u32} keys send={=u8} other={=u8}", next(), keys.send.id, other);
 }
 
+/// Of measurements only.
+pub fn cost(bytes: u32, seal: u32, open: u32, good: bool) {
+    defmt::info!(
+        "{=u32} cost bytes={=u32} seal={=u32} open={=u32} good={=bool}",
+        next(),
+        bytes,
+        seal,
+        open,
+        good
+    );
+}
+
 pub fn link(up: bool) {
     defmt::warn!("{=u32} link up={=bool}", next(), up);
 }

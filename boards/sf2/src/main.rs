@@ -4,6 +4,8 @@
 
 mod arrivals;
 mod clock;
+#[cfg(feature = "provoke")]
+mod cost;
 mod ethernet;
 mod executor;
 mod flash;
@@ -21,7 +23,9 @@ use bellwether::effects::Effects;
 use bellwether::node::Node;
 use bellwether::shell::member::group_address;
 use bellwether::shell::start::{self, Started};
-use bellwether::shell::{Board, Door, Mailbox, Member, ResetCause, Sharing, TurnedAway, WORDS, log};
+use bellwether::shell::{
+    Board, Door, Mailbox, Member, ResetCause, Sharing, TurnedAway, WORDS, log,
+};
 use bellwether::state::{StateVector, Summary};
 use bellwether::time::{Duration, Instant};
 use bellwether::wire::Destination;
@@ -34,6 +38,7 @@ use embassy_net::{IpAddress, Ipv4Address, Ipv4Cidr, Runner, StackResources, Stat
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex as Raw;
 use embassy_sync::channel::Channel;
 use embassy_sync::signal::Signal;
+use embassy_time::Timer;
 use static_cell::StaticCell;
 
 use crate::ethernet::Ethernet;
@@ -108,7 +113,7 @@ extern "C" fn thread() -> ! {
     // The timers go on through a reset.
     timer::ALARM.stop();
     timer::DEADLINE.stop();
-    let (cause, record) = retained::take();
+    let (cause, streak, record) = retained::take();
     if let Some(mut core) = Peripherals::take() {
         clock::start(&mut core.SYST);
         interrupts::enable(&mut core.NVIC, &mut core.SCB);
@@ -118,17 +123,27 @@ extern "C" fn thread() -> ! {
         log::last(record.what(), record.place(), record.line(), record.state());
     }
     executor::run(|spawner| {
-        if let Ok(task) = main(spawner, cause) {
+        if let Ok(task) = main(spawner, cause, streak) {
             spawner.spawn(task);
         }
     })
 }
 
+/// So many resets in a row cost nothing; each further one doubles the pause before the node starts.
+const RESETS_FREE: u8 = 4;
+const RESET_PAUSE_MS: u64 = 250;
+/// A node that has run for this long has left its resets behind.
+const RESETS_FORGOTTEN: embassy_time::Instant = embassy_time::Instant::from_secs(10);
+
 /// What the store task found out, or why the node must stay mute.
 static STARTED: Signal<Raw, Result<Started, Str>> = Signal::new();
 
 #[embassy_executor::task]
-async fn main(spawner: Spawner, cause: ResetCause) {
+async fn main(spawner: Spawner, cause: ResetCause, streak: u8) {
+    // Resets are rationed: whoever can provoke them must not have the node greet without end.
+    if let Some(more) = streak.checked_sub(RESETS_FREE) {
+        Timer::after_millis(RESET_PAUSE_MS << more.min(5)).await;
+    }
     if let Err(reason) = bring_up(spawner, cause).await {
         log::mute(reason);
     }
@@ -255,6 +270,9 @@ struct Sf2;
 
 impl Board for Sf2 {
     fn feed(&mut self, span: Duration) {
+        if embassy_time::Instant::now() > RESETS_FORGOTTEN {
+            retained::forget_streak();
+        }
         let counts = span.0.saturating_mul(COUNTS_PER_US);
         timer::DEADLINE.start(u32::try_from(counts).unwrap_or(u32::MAX));
     }

@@ -30,7 +30,9 @@ pub struct Record {
     place_len: u8,
     what: [u8; TEXT_BYTES],
     place: [u8; PLACE_BYTES],
-    padding: [u8; 2],
+    /// How often the node has reset itself without a quiet time in between.
+    streak: u8,
+    padding: u8,
     checksum: u32,
 }
 
@@ -57,7 +59,8 @@ impl Record {
         place_len: 0,
         what: [0; TEXT_BYTES],
         place: [0; PLACE_BYTES],
-        padding: [0; 2],
+        streak: 0,
+        padding: 0,
         checksum: 0,
     };
 
@@ -68,7 +71,7 @@ impl Record {
             self.number as u32,
             (self.number >> 32) as u32,
             u32::from_le_bytes([self.cause, self.status, self.coordinator, self.group]),
-            u32::from_le_bytes([self.what_len, self.place_len, 0, 0]),
+            u32::from_le_bytes([self.what_len, self.place_len, self.streak, 0]),
         ];
         let bytes = words.iter().flat_map(|word| word.to_le_bytes());
         let all = bytes.chain(self.what).chain(self.place);
@@ -97,18 +100,24 @@ fn kept() -> *mut Record {
     RETAINED.0.get().cast()
 }
 
-/// Why this boot came about, and what the one before left. Call once, first thing.
-pub fn take() -> (ResetCause, Option<Record>) {
+/// Why this boot came about, how often in a row it was the node itself, and what the boot before left.
+/// Call once, first thing.
+pub fn take() -> (ResetCause, u8, Option<Record>) {
     // SAFETY: every bit pattern is a `Record`, and nobody else has it yet.
     let found = unsafe { core::ptr::read_volatile(kept()) };
-    let fresh = Record::EMPTY;
+    let good = found.magic == MAGIC && found.checksum == found.sum();
+    let cause = ResetCause::from_byte(found.cause).filter(|_| good).unwrap_or(ResetCause::Power);
+    let streak = if cause == ResetCause::Power { 0 } else { found.streak.saturating_add(1) };
+    let fresh = Record { streak, ..Record::EMPTY };
     // SAFETY: as above.
     unsafe { core::ptr::write_volatile(kept(), fresh) };
-    if found.magic != MAGIC || found.checksum != found.sum() {
-        return (ResetCause::Power, None);
-    }
-    let cause = ResetCause::from_byte(found.cause).unwrap_or(ResetCause::Power);
-    (cause, (cause == ResetCause::Panic).then_some(found))
+    (cause, streak, (cause == ResetCause::Panic).then_some(found))
+}
+
+/// The node has run for long enough: the next reset is the first of a row.
+pub fn forget_streak() {
+    // SAFETY: only the thread writes here, and handlers that interrupt it never return.
+    unsafe { (*kept()).streak = 0 };
 }
 
 /// Keeps the state vector for the case that this boot ends badly.

@@ -31,6 +31,8 @@ pub struct Flock {
     files: Vec<Files>,
     boards: Vec<Option<Powered>>,
     powers: u32,
+    /// Time counts instructions.
+    pub counted: bool,
     pub switch: Switch,
     said: Receiver<Heard>,
     heard: Sender<Heard>,
@@ -67,6 +69,7 @@ impl Flock {
             boards: files.iter().map(|_| None).collect(),
             files,
             powers: 0,
+            counted: false,
             switch,
             said,
             heard,
@@ -106,7 +109,7 @@ impl Flock {
     pub fn boot(&mut self, id: u8) -> Result<(), String> {
         let index = usize::from(id) - 1;
         self.powers += 1;
-        let machine = Machine::start(&self.image.path, &self.files[index])?;
+        let machine = Machine::start(&self.image.path, &self.files[index], self.counted)?;
         let socket = self.files[index].probe();
         let (image, heard) = (Arc::clone(&self.image), self.heard.clone());
         let probe = Probe::start(image, socket, id, self.powers, heard);

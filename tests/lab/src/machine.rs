@@ -63,9 +63,9 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Powers a board. Must be called from a thread that outlives it: `setpriv` ties the life of the
+    /// Powers a board; `counted`: its time counts instructions, a nanosecond each. Must be called from a thread that outlives it: `setpriv` ties the life of the
     /// process to that of its parent, so that no way in which the lab can end leaves one behind.
-    pub fn start(image: &Path, files: &Files) -> Result<Self, String> {
+    pub fn start(image: &Path, files: &Files, counted: bool) -> Result<Self, String> {
         for stale in [files.nic(), files.probe(), files.control()] {
             let _ = std::fs::remove_file(stale);
         }
@@ -93,6 +93,7 @@ impl Machine {
                 "-qmp",
                 &format!("unix:{},server=on,wait=off", shown(files.control())),
             ])
+            .args(if counted { &["-icount", "shift=0"][..] } else { &[] })
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(errors)

@@ -6,6 +6,7 @@ mod attack;
 mod budget;
 mod checks;
 mod chronicle;
+mod cost;
 mod display;
 mod erase;
 mod flash;
@@ -95,6 +96,8 @@ enum Command {
         /// Only the tests whose name contains this
         filter: Option<String>,
     },
+    /// Print how many instructions it takes to seal and to open a datagram
+    Cost,
     /// Print what the image takes of flash and memory, and check it
     Size,
 }
@@ -190,6 +193,10 @@ fn tests(command: &Command, stop: &AtomicBool) -> u8 {
                 sizes.memory,
                 budget::MEMORY_MAX
             );
+            return Ok(0);
+        }
+        if matches!(command, Command::Cost) {
+            println!("{}", cost::run()?);
             return Ok(0);
         }
         let Command::Suite { filter } = command else { return Ok(0) };
