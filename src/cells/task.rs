@@ -18,6 +18,8 @@ use super::{ELECTION_BYTES_MAX, Progress};
 use crate::key::Keys;
 
 /// What the task is asked to do.
+// There is no heap to put the large ones on.
+#[allow(clippy::large_enum_variant)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     /// Save what an election decided. Answered.

@@ -52,6 +52,8 @@
 //!   afterwards: either it has heard of that run, and starts above it, or it wakes so late that
 //!   the larger token is ahead of every smaller one. For the same reason suspects are not handed on from
 //!   run to run: a run believes its own hops, and what its initiator has found out as a Normal node.
+//!   This is argued and simulated, not model-checked. Without the note of a waking node random runs of three
+//!   nodes find two coordinators; that the wait itself is needed rests on the argument alone.
 //! - **No token is immortal.** Each node takes each lap of a run at most once. That is the hop budget:
 //!   n per lap.
 //!
