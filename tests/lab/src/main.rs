@@ -6,6 +6,7 @@ mod attack;
 mod budget;
 mod checks;
 mod chronicle;
+mod clash;
 mod cost;
 mod display;
 mod erase;

@@ -9,6 +9,7 @@ use bellwether_scenario::{Action, Algorithm, Durability, Expectation, Scenario, 
 
 use crate::attack;
 use crate::budget;
+use crate::clash;
 use crate::cost;
 use crate::display::Printer;
 use crate::erase;
@@ -193,6 +194,7 @@ fn checks<'a>(image_path: &'a Path, image: &'a Arc<Image>) -> Vec<Test<'a>> {
         tests.push((name, Box::new(move || test(image).map(|()| String::new()))));
     }
     tests.push(("a false expectation is found out", Box::new(|| false_expectation(image))));
+    tests.push(("two boards with one id", Box::new(|| clash::run(image))));
     tests.push(("cost of a seal", Box::new(cost::run)));
     tests.push(("provoked failures", Box::new(provoke::run)));
     tests.push(("an attacker on the wire", Box::new(|| attack::run(image, FLOOD))));

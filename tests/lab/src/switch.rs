@@ -46,6 +46,8 @@ impl Ord for Delayed {
 
 struct State {
     nodes: usize,
+    /// The id of the board at each port.
+    hosts: Vec<u8>,
     links: Vec<LinkQuality>,
     side: Vec<usize>,
     plugged: Vec<bool>,
@@ -104,6 +106,7 @@ impl Switch {
         out.set_nonblocking(true).map_err(|error| error.to_string())?;
         let state = State {
             nodes,
+            hosts: (1..=nodes as u8).collect(),
             links: vec![LinkQuality::default(); nodes * nodes],
             side: vec![0; nodes],
             plugged: vec![true; nodes],
@@ -182,6 +185,11 @@ impl Switch {
         std::mem::take(&mut lock(&self.shared).broken)
     }
 
+    /// The board at the place of node `port` has another id.
+    pub fn set_host(&self, port: u8, id: u8) {
+        lock(&self.shared).hosts[usize::from(port) - 1] = id;
+    }
+
     /// From now on every frame is kept.
     pub fn record(&self) {
         lock(&self.shared).recorded = Some(Vec::new());
@@ -252,7 +260,7 @@ impl Shared {
             }
             for to in (0..state.nodes).filter(|to| *to != from) {
                 // Frames for one node are not shown to the others, as in any switch.
-                if addressed_to(frame).is_none_or(|node| node == to) {
+                if addressed_to(frame).is_none_or(|id| id == state.hosts[to]) {
                     state.draw(now, from, to, frame, &mut at_once);
                 }
             }
@@ -307,9 +315,9 @@ impl Shared {
 }
 
 /// Multicast groups of nodes end in the node's id (see the shell); 0 and all else is for everybody.
-fn addressed_to(frame: &[u8]) -> Option<usize> {
+fn addressed_to(frame: &[u8]) -> Option<u8> {
     match frame.first_chunk::<6>()? {
-        [0x01, 0x00, 0x5e, 0x40, _, id] => usize::from(*id).checked_sub(1),
+        [0x01, 0x00, 0x5e, 0x40, _, id] => Some(*id).filter(|id| *id != 0),
         _ => None,
     }
 }

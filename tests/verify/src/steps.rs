@@ -121,6 +121,7 @@ pub fn all(deep: bool) -> Vec<Step> {
             &["sim", "measure", "--profile", "lan"]
         },
     ));
+    steps.push(Step::new("fuzzing", move |name| fuzz(name, deep)));
     steps.push(Step::new("system tests on emulated boards", system_tests));
     steps.push(Step::tests(
         "errata put back",
@@ -187,6 +188,26 @@ fn install_target(name: &str) -> Verdict {
         return Verdict::of(true);
     }
     succeeded(&run(name, "rustup", &["target", "add", TARGET], &[]))
+}
+
+/// What reads from outside, under a fuzzer, for a moment. That needs a nightly compiler and cargo-fuzz;
+/// where they are missing the step says so.
+fn fuzz(name: &str, deep: bool) -> Verdict {
+    let with =
+        |arguments: &[&str]| run(name, "cargo", &[&["+nightly", "fuzz"], arguments].concat(), &[]);
+    let here = with(&["list", "--fuzz-dir", "tests/fuzz"]);
+    if !here.ok {
+        println!("     not fuzzed: there is no nightly compiler with cargo-fuzz here");
+        return Verdict::default();
+    }
+    let runs = format!("-runs={}", if deep { 10_000_000 } else { 20_000 });
+    let mut verdict = Verdict::default();
+    for target in here.output.lines().map(str::trim).filter(|line| !line.contains(' ')) {
+        // Without the sanitizer: there is no unsafe code, and panics are what is looked for.
+        let run = ["run", "--fuzz-dir", "tests/fuzz", "-O", "-s", "none", target, "--", &runs];
+        verdict.add(&succeeded(&with(&run)));
+    }
+    verdict
 }
 
 /// The firmware builds, takes no more than it may, and lies where it should.
