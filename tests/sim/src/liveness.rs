@@ -47,7 +47,7 @@ impl Cause {
             (Algorithm::Bully, Self::Return) => "boot + Tm + T + E",
             (Algorithm::Invitation, Self::Anything) => "(k+1) P + crash",
             (Algorithm::Invitation, Self::Crash) => "Tm + Q + T + M",
-            (Algorithm::Invitation, Self::ColdStart) => "boot + B + Tm + T + 2 M",
+            (Algorithm::Invitation, Self::ColdStart) => "boot + r + B + Tm + T + 2 M",
             (Algorithm::Invitation, Self::Heal) => "B + Tm + 2 T + M",
             (Algorithm::Invitation, Self::Return) => "boot + B + Tm + 2 T + M",
             (Algorithm::Ring, Self::Anything) => "(k+1) P + 2 R + crash",
@@ -90,7 +90,8 @@ pub fn bound_us(settings: &Settings, cause: Cause) -> Time {
         (Algorithm::Bully, Cause::Return) => boot + tm + t + election,
         (Algorithm::Invitation, Cause::Anything) => silent_checks * check + crash + merge,
         (Algorithm::Invitation, Cause::Crash) => crash + merge,
-        (Algorithm::Invitation, Cause::ColdStart) => boot + beat + tm + t + 2 * merge,
+        // The round trip is that of a Hello which the greeting has missed.
+        (Algorithm::Invitation, Cause::ColdStart) => boot + round_trip + beat + tm + t + 2 * merge,
         // A Check may be under way that began before.
         (Algorithm::Invitation, Cause::Heal) => beat + tm + 2 * t + merge,
         (Algorithm::Invitation, Cause::Return) => boot + beat + tm + 2 * t + merge,

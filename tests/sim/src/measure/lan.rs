@@ -61,8 +61,8 @@ fn promises(algorithm: Algorithm, nodes: u8, seeds: u64) -> Option<Vec<Promise>>
     let (lossy_ms, cold_ms) = match algorithm {
         Algorithm::Bully | Algorithm::Invitation => (300.0, 2000.0),
         // A token that misses somebody costs another run. Who was missed at the start finds out
-        // after n T.
-        Algorithm::Ring => (3.0 * laps, 20.0 * n + laps),
+        // after n T, and a Hello that was lost on the way costs half as much again.
+        Algorithm::Ring => (3.0 * laps, 30.0 * n + laps),
     };
     let merge_sent = if algorithm == Algorithm::Invitation { most_sent } else { f64::INFINITY };
     let promise = |what, value, most| Promise { what, value, most };
