@@ -110,7 +110,12 @@ pub fn violations(
                 one.hidden = false;
             }
             Change::Power(powered) => *one = Seen { powered, paused: one.paused, ..nothing },
-            Change::Paused(paused) => one.paused = paused,
+            Change::Paused(paused) => {
+                one.paused = paused;
+                // What a board that goes on still believes counts only once it has said it again: if
+                // it was away for too long, it finds out before it acts.
+                one.hidden |= !paused;
+            }
         }
         checker.update(at, node, one.view());
     }

@@ -73,11 +73,17 @@ fn random_kills(algorithm: Algorithm, seed: u64) -> Scenario {
 }
 
 /// A cold start of many boards, or of boards that save every change before they speak.
-fn cold_start(name: &str, algorithm: Algorithm, nodes: u8, durability: Durability) -> Scenario {
+fn cold_start(
+    name: &str,
+    algorithm: Algorithm,
+    nodes: u8,
+    durability: Durability,
+    seconds: u64,
+) -> Scenario {
     let mut scenario = Scenario::undisturbed(algorithm, nodes, 0);
     scenario.name = name.into();
     scenario.durability = durability;
-    scenario.duration_us = 15_000_000;
+    scenario.duration_us = seconds * 1_000_000;
     expect_settled(&mut scenario, nodes);
     scenario
 }
@@ -114,10 +120,11 @@ fn scenarios() -> Result<Vec<(Scenario, Times)>, String> {
         }
         all.push((random_kills(algorithm, 7), TIMES));
         let strict = "every change saved before anything leaves";
-        all.push((cold_start(strict, algorithm, 3, Durability::Strict), TIMES));
+        // Every wait contains the saves of all nodes, with an erase each.
+        all.push((cold_start(strict, algorithm, 3, Durability::Strict, 40), TIMES));
         let many = "sixteen boards start together";
         let slower = Times { tp_ms: Some(300), ..TIMES };
-        all.push((cold_start(many, algorithm, 16, Durability::Group), slower));
+        all.push((cold_start(many, algorithm, 16, Durability::Group, 15), slower));
     }
     Ok(all)
 }
