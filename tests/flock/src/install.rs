@@ -2,7 +2,9 @@
 
 use std::process::{Command, Stdio};
 
-fn runs(program: &str, arguments: &[&str]) -> bool {
+/// Whether a command ends well; what it prints is of no interest.
+#[must_use]
+pub fn runs(program: &str, arguments: &[&str]) -> bool {
     Command::new(program)
         .args(arguments)
         .stdout(Stdio::null())

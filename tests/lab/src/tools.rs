@@ -1,7 +1,9 @@
 //! What the lab needs of the machine it runs on: a Rust target, QEMU, the image.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
+
+use bellwether_flock::install;
 
 use crate::flash;
 
@@ -13,15 +15,6 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn runs(program: &str, arguments: &[&str]) -> bool {
-    Command::new(program)
-        .args(arguments)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
-}
-
 fn output(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
@@ -29,7 +22,7 @@ fn output(program: &str, arguments: &[&str]) -> Option<String> {
 
 /// Installs QEMU where it is missing and that is possible.
 pub fn ensure_qemu() -> Result<(), String> {
-    bellwether_flock::install::ensure(QEMU)
+    install::ensure(QEMU)
 }
 
 /// Installs the Rust target where it is missing.
@@ -42,7 +35,7 @@ fn ensure_target() -> Result<(), String> {
         return Ok(());
     }
     eprintln!("installing the Rust target {TARGET} …");
-    if runs("rustup", &["target", "add", TARGET]) {
+    if install::runs("rustup", &["target", "add", TARGET]) {
         return Ok(());
     }
     Err(format!("the Rust target is missing: run `rustup target add {TARGET}`"))
