@@ -1,18 +1,21 @@
-//! For system tests only: the host asks for a failure or a measurement by a word in memory that nothing else uses.
+//! For system tests only: the host asks for a failure or a measurement by a word in
+//! memory that nothing else uses.
+
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use embassy_time::{Duration, Timer};
 
 use crate::cost;
-use crate::registers::Register;
 
-/// The first word of the DDR memory, which the firmware does not use.
-const MAILBOX: Register = Register(0xa000_0000);
+/// Found by its name in the image.
+#[unsafe(no_mangle)]
+static BELLWETHER_PROVOKE: AtomicU32 = AtomicU32::new(0);
 
 /// Does what the host asks for.
+#[embassy_executor::task]
 pub async fn obey() -> ! {
-    MAILBOX.write(0);
     loop {
-        match MAILBOX.read() {
+        match BELLWETHER_PROVOKE.load(Ordering::Relaxed) {
             1 => critical_section::with(|_| stall()),
             2 => stall(),
             3 => provoked_panic(),
@@ -20,8 +23,12 @@ pub async fn obey() -> ! {
                 overflow(1);
             }
             5 => {
-                MAILBOX.write(0);
+                BELLWETHER_PROVOKE.store(0, Ordering::Relaxed);
                 cost::measure();
+            }
+            6 => {
+                cortex_m::interrupt::disable();
+                stall()
             }
             _ => {}
         }

@@ -1,7 +1,7 @@
 //! Copying and filling memory, small.
 //!
 //! The compiler's own versions are unrolled for speed and take 3.3 KB; these take 0.2. They move words,
-//! which a Cortex-M3 may do at any address of its memory. Device registers are never moved this way.
+//! which a Cortex-M3 or better may do at any address of its memory. Device registers are never moved this way.
 
 core::arch::global_asm!(
     ".section .text.memory, \"ax\", %progbits",
@@ -109,3 +109,16 @@ core::arch::global_asm!(
     "strb r1, [ip], #1",
     "b 8b",
 );
+
+/// Where the compiler calls for the quotient of two 64-bit numbers. The remainder goes to `remainder`
+/// where that is not null.
+// SAFETY: this is the routine that the name stands for; the caller passes null or a place to write.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __udivmoddi4(dividend: u64, divisor: u64, remainder: *mut u64) -> u64 {
+    let (quotient, rest) = crate::division::divide(dividend, divisor);
+    if !remainder.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { remainder.write(rest) };
+    }
+    quotient
+}

@@ -22,8 +22,12 @@ pub fn run(init: impl FnOnce(Spawner)) -> ! {
     loop {
         // SAFETY: only called here, and never from inside itself.
         unsafe { executor.poll() };
+        crate::stack::wipe_if_asked();
         cortex_m::interrupt::disable();
-        if !PENDING.swap(false, Ordering::Relaxed) {
+        // Nothing comes in between.
+        if PENDING.load(Ordering::Relaxed) {
+            PENDING.store(false, Ordering::Relaxed);
+        } else {
             cortex_m::asm::wfi();
         }
         // SAFETY: no critical section is active in this loop.

@@ -1,7 +1,7 @@
 //! What survives a reset: why it came, and what the node was doing.
 //!
-//! The chip has no register for the cause of a reset, but its RAM keeps what nobody initialises. A
-//! checksum tells a record from the noise of a cold RAM.
+//! RAM keeps what nobody initialises. A checksum tells a record from the noise of a cold RAM. What a
+//! chip knows of the cause of a reset counts only where the firmware itself left none.
 
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
@@ -12,9 +12,14 @@ use bellwether::shell::{ResetCause, WORDS};
 use bellwether::state::Summary;
 use cortex_m_rt::exception;
 
+use crate::arrivals::digest;
+use crate::stack;
+
 const TEXT_BYTES: usize = 120;
 const PLACE_BYTES: usize = 40;
-const MAGIC: u32 = 0xbe11_0003;
+const MAGIC: u32 = 0xbe11_0004;
+const SUMMED_BYTES: usize = core::mem::offset_of!(Record, checksum);
+const _: () = assert!(SUMMED_BYTES == 4 + 4 + 8 + 6 + TEXT_BYTES + PLACE_BYTES + 2);
 
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -64,18 +69,11 @@ impl Record {
         checksum: 0,
     };
 
+    #[inline(never)]
     fn sum(&self) -> u32 {
-        let words = [
-            self.magic,
-            self.line,
-            self.number as u32,
-            (self.number >> 32) as u32,
-            u32::from_le_bytes([self.cause, self.status, self.coordinator, self.group]),
-            u32::from_le_bytes([self.what_len, self.place_len, self.streak, 0]),
-        ];
-        let bytes = words.iter().flat_map(|word| word.to_le_bytes());
-        let all = bytes.chain(self.what).chain(self.place);
-        all.fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+        // SAFETY: all that comes before the checksum has been written, and nothing lies in between.
+        let bytes = unsafe { core::slice::from_raw_parts((&raw const *self).cast(), SUMMED_BYTES) };
+        digest(bytes)
     }
 
     pub fn what(&self) -> &[u8] {
@@ -101,42 +99,69 @@ fn kept() -> *mut Record {
 }
 
 /// Why this boot came about, how often in a row it was the node itself, and what the boot before left.
-/// Call once, first thing.
-pub fn take() -> (ResetCause, u8, Option<Record>) {
-    // SAFETY: every bit pattern is a `Record`, and nobody else has it yet.
-    let found = unsafe { core::ptr::read_volatile(kept()) };
+/// `chip`: what the hardware says. Call once, first thing.
+pub(crate) fn take(chip: Option<ResetCause>) -> (ResetCause, u8, Option<Record>) {
+    let mut found = Record::EMPTY;
+    let words = size_of::<Record>() / size_of::<u32>();
+    for word in 0..words {
+        // SAFETY: every bit pattern is a `Record`, whose size is a whole number of words, and nobody
+        // else has it yet. Volatile, because the compiler knows of nobody who wrote it. Word by word,
+        // because the volatile copy of a whole record is one instruction per byte.
+        unsafe {
+            let value = kept().cast::<u32>().add(word).read_volatile();
+            (&raw mut found).cast::<u32>().add(word).write(value);
+        }
+    }
     let good = found.magic == MAGIC && found.checksum == found.sum();
-    let cause = ResetCause::from_byte(found.cause).filter(|_| good).unwrap_or(ResetCause::Power);
-    let streak = if cause == ResetCause::Power { 0 } else { found.streak.saturating_add(1) };
-    let fresh = Record { streak, ..Record::EMPTY };
+    let left = ResetCause::from_byte(found.cause).filter(|_| good);
+    let cause = left.or(chip).unwrap_or(ResetCause::Power);
+    let streak = match cause {
+        ResetCause::Power => 0,
+        _ if good => found.streak.saturating_add(1),
+        _ => 1,
+    };
+    let mut fresh = Record { streak, ..Record::EMPTY };
+    // A reset that leaves nothing behind, as that of a watchdog, shall find the streak.
+    fresh.checksum = fresh.sum();
     // SAFETY: as above.
-    unsafe { core::ptr::write_volatile(kept(), fresh) };
+    unsafe { kept().write(fresh) };
     (cause, streak, (cause == ResetCause::Panic).then_some(found))
 }
 
 /// The node has run for long enough: the next reset is the first of a row.
-pub fn forget_streak() {
+pub(crate) fn forget_streak() {
     // SAFETY: only the thread writes here, and handlers that interrupt it never return.
-    unsafe { (*kept()).streak = 0 };
+    let record = unsafe { &mut *kept() };
+    if record.streak != 0 {
+        record.streak = 0;
+        record.checksum = record.sum();
+    }
 }
 
 /// Keeps the state vector for the case that this boot ends badly.
-pub fn remember(state: &Summary<WORDS>) {
+pub(crate) fn remember(state: &Summary<WORDS>) {
     // SAFETY: only the thread writes here, and handlers that interrupt it never return.
     let record = unsafe { &mut *kept() };
     record.status = state.status as u8;
     record.coordinator = state.coordinator.map_or(0, NodeId::get);
     let group = state.group.map(|group| (group.coordinator.get(), group.number));
     (record.group, record.number) = group.unwrap_or((0, 0));
+    record.checksum = record.sum();
 }
 
-/// Leaves the cause and resets. Uses neither the log nor critical sections.
-pub fn reset(cause: ResetCause) -> ! {
+/// Leaves the cause for the next boot. Uses neither the log nor critical sections; nothing may follow
+/// but the reset.
+pub fn leave(cause: ResetCause) {
     // SAFETY: nothing else runs until the reset.
     let record = unsafe { &mut *kept() };
     record.magic = MAGIC;
     record.cause = cause as u8;
     record.checksum = record.sum();
+}
+
+/// Leaves the cause and resets.
+pub fn reset(cause: ResetCause) -> ! {
+    leave(cause);
     cortex_m::peripheral::SCB::sys_reset()
 }
 
@@ -188,10 +213,11 @@ fn panic(info: &PanicInfo<'_>) -> ! {
     reset(ResetCause::Panic)
 }
 
-const RAM: core::ops::Range<u32> = 0x2000_0000..0x2001_0000;
+/// The stacked frame: r0 to r3, r12, lr, pc, xpsr.
+const FRAME_BYTES: u32 = 32;
 
 /// A fault: where the thread was, if its stack can still be read.
-// SAFETY: the handler never returns and reads only what it has checked to be RAM.
+// SAFETY: the handler never returns and reads only what it has checked to be the stack.
 #[exception(trampoline = false)]
 unsafe fn HardFault() -> ! {
     cortex_m::interrupt::disable();
@@ -199,9 +225,8 @@ unsafe fn HardFault() -> ! {
     // SAFETY: nothing else runs until the reset.
     let record = unsafe { &mut *kept() };
     record.what_len = write_text(&mut record.what, |text| {
-        // The stacked frame: r0 to r3, r12, lr, pc, xpsr.
-        if RAM.contains(&stack) && RAM.contains(&(stack + 31)) {
-            // SAFETY: inside the RAM, and aligned as every stack pointer is.
+        if stack::holds(stack, FRAME_BYTES) {
+            // SAFETY: inside the stack, and aligned as every stack pointer is.
             let [lr, pc] = unsafe { core::ptr::read_volatile((stack + 20) as *const [u32; 2]) };
             text.put("fault at ");
             text.put_hex(pc);
@@ -215,8 +240,7 @@ unsafe fn HardFault() -> ! {
     reset(ResetCause::Panic)
 }
 
-// SAFETY: the name stands in the interrupt table. Priority 0: no critical section holds it up.
-#[unsafe(no_mangle)]
-extern "C" fn DEADLINE() {
+/// The handler of the deadline timer. Its interrupt has priority 0: no critical section holds it up.
+pub extern "C" fn deadline() {
     reset(ResetCause::Deadline)
 }
