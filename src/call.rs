@@ -7,6 +7,7 @@
 
 use crate::errata::{Errata, Erratum};
 use crate::id::{NodeId, NodeSet};
+use crate::time::{Duration, Instant};
 use crate::wire::{Kind, Reject};
 
 /// How a reply relates to the open round.
@@ -18,6 +19,14 @@ pub enum Standing {
     Extra,
 }
 
+/// A round whose answers may still come, and count for nothing but their time.
+#[derive(Debug, Clone, Copy, Default)]
+struct Timed<const W: usize> {
+    round: u32,
+    opened_at: Option<Instant>,
+    timed: NodeSet<W>,
+}
+
 /// The one round that a node can have open.
 #[derive(Debug, Clone, Default)]
 pub struct Call<const W: usize> {
@@ -27,6 +36,12 @@ pub struct Call<const W: usize> {
     expects: Option<Kind>,
     awaited: NodeSet<W>,
     answered: NodeSet<W>,
+    /// When the round was opened, if the time that its answers take is of interest.
+    opened_at: Option<Instant>,
+    /// Whose answers have been timed, also when they were too late.
+    timed: NodeSet<W>,
+    /// The round that was timed before this one: where answers take longer than T, they are to that.
+    before: Timed<W>,
     /// Only looked at with erratum E8 put back.
     answers_counted: usize,
 }
@@ -50,15 +65,28 @@ impl<const W: usize> Call<W> {
         self.last_number = u32::MAX;
     }
 
-    /// Opens a round; the one before is closed. `None` when all numbers are used up.
-    pub fn open(&mut self, awaited: NodeSet<W>, expects: Kind) -> Option<u32> {
+    /// Opens a round; the one before is closed. `None` when all numbers are used up. `opened_at`: now,
+    /// if its answers are to be timed.
+    pub fn open(
+        &mut self,
+        awaited: NodeSet<W>,
+        expects: Kind,
+        opened_at: Option<Instant>,
+    ) -> Option<u32> {
         let round = self.take_number()?;
+        let before = match self.opened_at {
+            None => self.before,
+            opened_at => Timed { round: self.round, opened_at, timed: self.timed },
+        };
         *self = Self {
             last_number: round,
             round,
             expects: Some(expects),
             awaited,
             answered: NodeSet::EMPTY,
+            opened_at,
+            timed: NodeSet::EMPTY,
+            before,
             answers_counted: 0,
         };
         Some(round)
@@ -68,6 +96,27 @@ impl<const W: usize> Call<W> {
     pub fn close(&mut self) {
         self.expects = None;
         self.awaited = NodeSet::EMPTY;
+    }
+
+    /// How long the first answer of a node to this round or to the one before took, in time or not.
+    pub fn time(
+        &mut self,
+        from: NodeId,
+        answers: (u32, u32),
+        own_boot: u32,
+        now: Instant,
+    ) -> Option<Duration> {
+        let (boot, round) = answers;
+        let (opened_at, timed) = if round == self.round {
+            (self.opened_at, &mut self.timed)
+        } else if round == self.before.round {
+            (self.before.opened_at, &mut self.before.timed)
+        } else {
+            return None;
+        };
+        let opened_at = opened_at.filter(|_| boot == own_boot && !timed.contains(from))?;
+        timed.insert(from);
+        Some(now.since(opened_at))
     }
 
     /// Judges a reply, and notes it if its sender was awaited.
@@ -138,7 +187,7 @@ mod tests {
     fn replies_count_once_and_only_for_the_open_round() {
         let errata = Errata::default();
         let mut call = Call::<1>::default();
-        let number = call.open([1, 2].map(id).into_iter().collect(), Kind::HaltAck).unwrap();
+        let number = call.open([1, 2].map(id).into_iter().collect(), Kind::HaltAck, None).unwrap();
         assert_eq!(call.reply(id(1), Kind::HaltAck, (7, number), 7, errata), Ok(Standing::Awaited));
         assert_eq!(
             call.reply(id(1), Kind::HaltAck, (7, number), 7, errata),
@@ -162,13 +211,37 @@ mod tests {
             call.reply(id(3), Kind::HaltAck, (7, number), 7, errata),
             Err(Reject::NotAwaited)
         );
-        assert_eq!(call.open(NodeSet::EMPTY, Kind::HaltAck), Some(number + 1));
+        assert_eq!(call.open(NodeSet::EMPTY, Kind::HaltAck, None), Some(number + 1));
+    }
+
+    #[test]
+    fn the_first_answer_of_each_node_is_timed_also_when_it_is_late() {
+        let mut call = Call::<1>::default();
+        let began = Instant(1000);
+        let number = call.open(NodeSet::only(id(1)), Kind::HaltAck, Some(began)).unwrap();
+        let taken = |us| Some(Duration(us));
+        assert_eq!(call.time(id(1), (7, number), 7, Instant(1500)), taken(500));
+        assert_eq!(call.time(id(1), (7, number), 7, Instant(1600)), None);
+        assert_eq!(call.time(id(2), (6, number), 7, Instant(1600)), None);
+        call.close();
+        assert_eq!(call.time(id(2), (7, number), 7, Instant(9000)), taken(8000));
+        let number = call.open(NodeSet::only(id(1)), Kind::ReadyAck, None).unwrap();
+        assert_eq!(call.time(id(1), (7, number), 7, Instant(9500)), None);
+        // Of the round before, a first answer still tells how slow the network is.
+        assert_eq!(call.time(id(2), (7, number - 1), 7, Instant(9500)), None);
+        assert_eq!(call.time(id(3), (6, number - 1), 7, Instant(9600)), None);
+        assert_eq!(call.time(id(3), (7, number - 1), 7, Instant(9600)), taken(8600));
+        let later = call.open(NodeSet::only(id(1)), Kind::HaltAck, Some(Instant(10_000))).unwrap();
+        assert_eq!(call.time(id(4), (7, number - 1), 7, Instant(10_100)), taken(9100));
+        call.open(NodeSet::only(id(1)), Kind::HaltAck, Some(Instant(20_000))).unwrap();
+        assert_eq!(call.time(id(1), (7, later), 7, Instant(25_000)), taken(15_000));
+        assert_eq!(call.time(id(5), (7, number - 1), 7, Instant(25_000)), None);
     }
 
     #[test]
     fn numbers_end_instead_of_wrapping() {
         let mut call = Call::<1> { last_number: u32::MAX - 1, ..Call::default() };
         assert_eq!(call.take_number(), Some(u32::MAX));
-        assert_eq!(call.open(NodeSet::EMPTY, Kind::HaltAck), None);
+        assert_eq!(call.open(NodeSet::EMPTY, Kind::HaltAck, None), None);
     }
 }

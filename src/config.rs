@@ -13,6 +13,20 @@ pub enum Algorithm {
     Ring,
 }
 
+/// How a member finds out that its coordinator has failed: see [`crate::detector`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Detector {
+    /// It calls the coordinator, and an unanswered call is a failure. Only with Bully.
+    Reliable,
+    /// A fixed silence is suspicious.
+    #[default]
+    Heartbeat,
+    /// What silence is suspicious follows from how late signs of life have been.
+    Adaptive,
+    /// A fixed silence is suspicious if others share it.
+    Indirect,
+}
+
 /// What must be durable before what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
@@ -185,8 +199,18 @@ pub struct Config<const W: usize> {
     /// Take members that speak version 1, in the clear, while a flock is being moved to the sealed
     /// version. Everything in their names can be forged meanwhile.
     pub accept_version_1: bool,
-    pub errata: Errata,
     pub gaps: Gaps,
+    pub detector: Detector,
+    /// The longest silence that an adaptive detector ever bears.
+    pub quiet_max: Duration,
+    pub errata: Errata,
+    /// Whether a higher node that wakes takes over from a coordinator that is at work.
+    pub preempt: bool,
+    /// A node that reboots twice within this span is not let in before it has been up for as long.
+    /// Zero: everybody is let in at once.
+    pub hold_off: Duration,
+    /// Members that never coordinate. They rank below all others.
+    pub observers: NodeSet<W>,
     members: NodeSet<W>,
     preference: PerNode<u8, W>,
     higher: NodeSet<W>,
@@ -215,6 +239,12 @@ pub enum ConfigError {
     CheckTooShort { check: Duration, least: Duration },
     /// Q must outlast a period of Beats and the way of one.
     QuietTooShort { quiet: Duration, least: Duration },
+    /// The adaptive detector must bear a period of Beats and 2 Tm.
+    QuietMaxTooShort { most: Duration, least: Duration },
+    /// Nobody could ever coordinate.
+    OnlyObservers,
+    /// Only Bully works without Beats: see `detector/reliable.rs`.
+    ReliableNeedsBully,
     /// Beats, repeats, Tacc or Tr of zero, or no patience at all.
     ZeroSpan(&'static str),
     /// The answers of all members, spread as configured, do not fit into half of Tp.
@@ -247,6 +277,17 @@ impl core::fmt::Display for ConfigError {
                 "Q = {quiet} is shorter than a period of Beats and the way of one, {least}: \
                  every coordinator would be suspected"
             ),
+            Self::QuietMaxTooShort { most, least } => write!(
+                f,
+                "the longest silence that is borne, {most}, is shorter than a period of Beats \
+                 and 2 Tm, {least}"
+            ),
+            Self::OnlyObservers => write!(f, "all members are observers: nobody can coordinate"),
+            Self::ReliableNeedsBully => write!(
+                f,
+                "the reliable detector is for Bully alone: it does without the Beats by which \
+                 groups of the other algorithms find each other"
+            ),
             Self::ZeroSpan(name) => write!(f, "{name} must not be zero"),
             Self::SpacingTooWide { spread, most } => {
                 write!(f, "answers spread over {spread} do not fit into half of Tp, {most}")
@@ -254,6 +295,10 @@ impl core::fmt::Display for ConfigError {
         }
     }
 }
+
+/// A configuration that can work: [`Config::validated`] alone makes it.
+#[derive(Debug, Clone)]
+pub struct Valid<const W: usize>(pub(crate) Config<W>);
 
 impl<const W: usize> Config<W> {
     /// A configuration whose member table holds nobody yet.
@@ -264,6 +309,11 @@ impl<const W: usize> Config<W> {
             algorithm,
             durability,
             timing,
+            detector: Detector::default(),
+            quiet_max: timing.quiet.times(4),
+            preempt: true,
+            hold_off: Duration::ZERO,
+            observers: NodeSet::EMPTY,
             accept_version_1: false,
             errata: Errata::default(),
             gaps: Gaps::default(),
@@ -289,13 +339,19 @@ impl<const W: usize> Config<W> {
     }
 
     /// Checks everything that can be wrong and works out who is higher. Called by `Node::new`.
-    pub(crate) fn validated(mut self) -> Result<Self, ConfigError> {
+    pub fn validated(mut self) -> Result<Valid<W>, ConfigError> {
         if !NodeSet::<W>::fits(self.id) || !self.members.contains(self.id) {
             return Err(ConfigError::NotAMember(self.id));
         }
         self.check_timing()?;
+        if self.members.is_subset(&self.observers) {
+            return Err(ConfigError::OnlyObservers);
+        }
+        if self.detector == Detector::Reliable && self.algorithm != Algorithm::Bully {
+            return Err(ConfigError::ReliableNeedsBully);
+        }
         self.higher = self.members.iter().filter(|id| self.outranks(*id, self.id)).collect();
-        Ok(self)
+        Ok(Valid(self))
     }
 
     fn check_timing(&self) -> Result<(), ConfigError> {
@@ -327,6 +383,10 @@ impl<const W: usize> Config<W> {
         if t.quiet < least {
             return Err(ConfigError::QuietTooShort { quiet: t.quiet, least });
         }
+        let least = t.beat + t.tm.times(2);
+        if self.detector == Detector::Adaptive && self.quiet_max < least {
+            return Err(ConfigError::QuietMaxTooShort { most: self.quiet_max, least });
+        }
         let spread = t.answer_spacing.times(self.members.len() as u64);
         let most = t.tp.fraction(1, 2);
         if spread > most {
@@ -352,10 +412,24 @@ impl<const W: usize> Config<W> {
         self.preference[id]
     }
 
-    /// Priority is the pair (preference, id).
+    /// Priority is the pair (preference, id); observers come last.
     #[must_use]
     pub fn outranks(&self, one: NodeId, other: NodeId) -> bool {
-        (self.preference[one], one) > (self.preference[other], other)
+        let priority = |id| (!self.observers.contains(id), self.preference[id], id);
+        priority(one) > priority(other)
+    }
+
+    /// Whether a node that wakes asks everybody before it takes over, because somebody may keep the
+    /// role of the coordinator.
+    #[must_use]
+    pub fn asks_when_it_wakes(&self) -> bool {
+        !self.preempt || self.hold_off != Duration::ZERO
+    }
+
+    /// Whether this node never coordinates.
+    #[must_use]
+    pub fn is_observer(&self) -> bool {
+        self.observers.contains(self.id)
     }
 
     /// The members of higher priority than this node.
@@ -399,7 +473,7 @@ mod tests {
 
     #[test]
     fn priority_is_preference_then_id() {
-        let config = config(timing()).validated().unwrap();
+        let config = config(timing()).validated().unwrap().0;
         let ids = |set: NodeSet<1>| set.iter().map(NodeId::get).collect::<std::vec::Vec<_>>();
         assert_eq!(ids(*config.higher()), [1, 3]);
         assert_eq!(ids(config.lower()), []);

@@ -5,6 +5,7 @@
 //! small and holds no reference into the node.
 
 use crate::id::{GroupId, NodeId, NodeSet};
+use crate::time::Instant;
 use crate::wire::{Destination, Kind};
 
 /// Ticket of a save: the shell hands it back when the record is durable.
@@ -18,6 +19,9 @@ pub enum FailCause {
     Deadline,
     /// A call or group number would wrap (trace cause `request`): a new boot has new numbers.
     NumbersExhausted,
+    /// It has followed the one of two boards with this id that fell silent (trace cause `request`): to a
+    /// new boot the other one can prove itself.
+    FollowedTwin(NodeId),
 }
 
 /// Why a node stays Down and mute.
@@ -56,6 +60,10 @@ pub enum Note {
     IdClash(NodeId),
     /// This node is heard in the clear: what it says can be forged.
     InTheClear(NodeId),
+    /// No node is there that could coordinate this observer.
+    OnlyObservers,
+    /// A node says that it leaves, or this one does.
+    Leaving(NodeId),
     /// The node stays Down and mute.
     Mute(MuteReason),
 }
@@ -101,19 +109,36 @@ pub struct Effects<const W: usize> {
     room: [u8; DATAGRAM_ROOM],
     used: usize,
     overflowed: u32,
+    leaves_by: Option<Instant>,
 }
 
 impl<const W: usize> Default for Effects<W> {
     fn default() -> Self {
-        Self { slots: heapless::Vec::new(), room: [0; DATAGRAM_ROOM], used: 0, overflowed: 0 }
+        Self::NONE
     }
 }
 
 impl<const W: usize> Effects<W> {
+    /// All zero, so that a board can have it without a copy in its image or on its stack.
+    pub const NONE: Self = Self {
+        slots: heapless::Vec::new(),
+        room: [0; DATAGRAM_ROOM],
+        used: 0,
+        overflowed: 0,
+        leaves_by: None,
+    };
+
     /// How many effects ever found no room. Anything but 0 is a defect of this crate.
     #[must_use]
     pub fn overflowed(&self) -> u32 {
         self.overflowed
+    }
+
+    /// The last moment at which the datagrams of this step may leave, if an answer is among them: later
+    /// the node has failed, whatever kept it (Assumption 9).
+    #[must_use]
+    pub fn leaves_by(&self) -> Option<Instant> {
+        self.leaves_by
     }
 
     pub fn iter(&self) -> impl Iterator<Item = Effect<'_, W>> {
@@ -135,6 +160,11 @@ impl<const W: usize> Effects<W> {
     pub(crate) fn clear(&mut self) {
         self.slots.clear();
         self.used = 0;
+        self.leaves_by = None;
+    }
+
+    pub(crate) fn must_leave_by(&mut self, last: Instant) {
+        self.leaves_by = Some(self.leaves_by.map_or(last, |other| other.min(last)));
     }
 
     pub(crate) fn push(&mut self, effect: Effect<'static, W>) {

@@ -1,10 +1,11 @@
 //! Errors of the published algorithms, put back on purpose.
 //!
 //! A checker that has never seen a violation proves little. In a build with the feature `errata` a
-//! node can be told to make one of the mistakes of PROTOCOLS section 4; tests then show that the
-//! simulator reports it. Without the feature the switch does not exist and all of this is `false`.
+//! node can be told to make one of the mistakes of PROTOCOLS section 4, or of section 3.2 as it stands
+//! (the ring); tests then show that the simulator reports it. Without the feature the switch does not exist and all of this is `false`.
 
-/// The mistakes that can be put back, by their numbers in PROTOCOLS section 4.
+/// The mistakes that can be put back: by their numbers in PROTOCOLS section 4, and those of the ring by
+/// the transitions that they spoil.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Erratum {
     /// A dead non-member makes the coordinator call elections for ever.
@@ -31,6 +32,11 @@ pub enum Erratum {
     E19,
     /// All coordinators wait equally long before they merge.
     E21,
+    /// Whoever is in the list closes the Elect lap, not only the initiator, and whoever is not joins, also
+    /// for the second time; a dead initiator is skipped.
+    R5,
+    /// A node that wakes takes no note of the runs that pass over it.
+    R1,
 }
 
 /// The switch: which mistake this node makes.
@@ -48,12 +54,13 @@ impl Errata {
         self.put_back == Some(erratum)
     }
 
-    /// Errors show where datagrams are doubled or overtake each other, which the sealed link does
-    /// not let through: a node that makes one speaks version 1.
+    /// Most errors show where datagrams are doubled or overtake each other, which the sealed link does
+    /// not let through: a node that makes one speaks version 1. The ring counts on the order that the
+    /// link keeps, and its errors show without.
     #[cfg(feature = "errata")]
     #[must_use]
     pub fn needs_the_clear(self) -> bool {
-        self.put_back.is_some()
+        self.put_back.is_some_and(|erratum| !matches!(erratum, Erratum::R1 | Erratum::R5))
     }
 
     /// Without a mistake to show, every link is sealed.

@@ -1,7 +1,7 @@
 //! Who is who: node ids, sets of nodes, group numbers.
 //!
-//! A set is a fixed bitset of `W` words of 64 bits: `W = 1` serves the 64 nodes of a firmware,
-//! `W = 4` the 255 of a host build. Everything that is kept per node is a [`PerNode`] of the same
+//! A set is a fixed bitset of `W` times 64 bits, in the 32-bit words that small processors like:
+//! `W = 1` serves the 64 nodes of a firmware, `W = 4` the 255 of a host build. Everything that is kept per node is a [`PerNode`] of the same
 //! shape, so that one const parameter sizes a whole node and nothing can run over.
 
 use core::num::NonZeroU8;
@@ -23,12 +23,17 @@ impl NodeId {
         self.0.get()
     }
 
-    const fn word(self) -> usize {
-        (self.get() as usize - 1) / 64
+    /// Counted from 0.
+    const fn index(self) -> usize {
+        self.get() as usize - 1
     }
 
-    const fn bit(self) -> usize {
-        (self.get() as usize - 1) % 64
+    const fn word(self) -> usize {
+        self.index() / 32
+    }
+
+    const fn mask(self) -> u32 {
+        1 << (self.index() % 32)
     }
 }
 
@@ -47,9 +52,23 @@ pub struct GroupId {
     pub number: u64,
 }
 
+impl GroupId {
+    /// Whether that is this group. A function of its own, because it is asked in many places.
+    #[inline(never)]
+    #[must_use]
+    pub fn is(&self, that: &Option<Self>) -> bool {
+        that.as_ref() == Some(self)
+    }
+
+    /// Whether it is the first one that its coordinator made since it woke.
+    pub const fn is_first(self) -> bool {
+        self.number as u32 <= 1
+    }
+}
+
 /// A set of nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct NodeSet<const W: usize>([u64; W]);
+pub struct NodeSet<const W: usize>([[u32; 2]; W]);
 
 impl<const W: usize> Default for NodeSet<W> {
     fn default() -> Self {
@@ -58,7 +77,7 @@ impl<const W: usize> Default for NodeSet<W> {
 }
 
 impl<const W: usize> NodeSet<W> {
-    pub const EMPTY: Self = Self([0; W]);
+    pub const EMPTY: Self = Self([[0; 2]; W]);
     /// The highest id that fits.
     pub const CAPACITY: usize = {
         assert!(W >= 1 && W <= 4, "a node set has one to four words");
@@ -71,6 +90,14 @@ impl<const W: usize> NodeSet<W> {
         id.get() as usize <= Self::CAPACITY
     }
 
+    fn words(&self) -> &[u32] {
+        self.0.as_flattened()
+    }
+
+    fn words_mut(&mut self) -> &mut [u32] {
+        self.0.as_flattened_mut()
+    }
+
     pub fn only(id: NodeId) -> Self {
         let mut set = Self::EMPTY;
         set.insert(id);
@@ -79,30 +106,30 @@ impl<const W: usize> NodeSet<W> {
 
     /// Ids above the capacity are ignored; the codec and the configuration refuse them before.
     pub fn insert(&mut self, id: NodeId) {
-        if let Some(word) = self.0.get_mut(id.word()) {
-            *word |= 1 << id.bit();
+        if let Some(word) = self.words_mut().get_mut(id.word()) {
+            *word |= id.mask();
         }
     }
 
     pub fn remove(&mut self, id: NodeId) {
-        if let Some(word) = self.0.get_mut(id.word()) {
-            *word &= !(1 << id.bit());
+        if let Some(word) = self.words_mut().get_mut(id.word()) {
+            *word &= !id.mask();
         }
     }
 
     #[must_use]
     pub fn contains(&self, id: NodeId) -> bool {
-        self.0.get(id.word()).is_some_and(|word| word & (1 << id.bit()) != 0)
+        self.words().get(id.word()).is_some_and(|word| word & id.mask() != 0)
     }
 
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.iter().all(|word| *word == 0)
+        self.words().iter().all(|word| *word == 0)
     }
 
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.iter().map(|word| word.count_ones() as usize).sum()
+        self.words().iter().map(|word| word.count_ones() as usize).sum()
     }
 
     #[must_use]
@@ -119,7 +146,7 @@ impl<const W: usize> NodeSet<W> {
 
     #[must_use]
     pub fn union(mut self, other: &Self) -> Self {
-        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+        for (mine, theirs) in self.words_mut().iter_mut().zip(other.words()) {
             *mine |= theirs;
         }
         self
@@ -127,7 +154,7 @@ impl<const W: usize> NodeSet<W> {
 
     #[must_use]
     pub fn intersection(mut self, other: &Self) -> Self {
-        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+        for (mine, theirs) in self.words_mut().iter_mut().zip(other.words()) {
             *mine &= theirs;
         }
         self
@@ -135,7 +162,7 @@ impl<const W: usize> NodeSet<W> {
 
     #[must_use]
     pub fn difference(mut self, other: &Self) -> Self {
-        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+        for (mine, theirs) in self.words_mut().iter_mut().zip(other.words()) {
             *mine &= !theirs;
         }
         self
@@ -149,25 +176,14 @@ impl<const W: usize> NodeSet<W> {
     /// How many members of the set have an id below `id`: a cheap order for spreading answers.
     #[must_use]
     pub fn rank_by_id(&self, id: NodeId) -> usize {
-        let below = self.0.iter().take(id.word()).map(|word| word.count_ones() as usize);
-        let here = self.0.get(id.word()).map_or(0, |word| word & ((1 << id.bit()) - 1));
+        let below = self.words().iter().take(id.word()).map(|word| word.count_ones() as usize);
+        let here = self.words().get(id.word()).map_or(0, |word| word & (id.mask() - 1));
         below.sum::<usize>() + here.count_ones() as usize
     }
 
     /// The members in ascending order of their ids.
-    pub fn iter(&self) -> impl Iterator<Item = NodeId> + use<W> {
-        let words = self.0;
-        let mut word_index = 0;
-        let mut rest = words.first().copied().unwrap_or(0);
-        core::iter::from_fn(move || {
-            while rest == 0 {
-                word_index += 1;
-                rest = *words.get(word_index)?;
-            }
-            let bit = rest.trailing_zeros() as usize;
-            rest &= rest - 1;
-            u8::try_from(word_index * 64 + bit + 1).ok().and_then(NodeId::new)
-        })
+    pub fn iter(&self) -> Members<W> {
+        Members(*self)
     }
 
     /// The first member above `id`, or else the lowest: the next one of a ring.
@@ -178,8 +194,8 @@ impl<const W: usize> NodeSet<W> {
 
     /// The set as bytes, the lowest ids first.
     pub(crate) fn byte(&self, index: usize) -> u8 {
-        let word = self.0.get(index / 8).copied().unwrap_or(0);
-        (word >> (8 * (index % 8))) as u8
+        let word = self.words().get(index / 4).copied().unwrap_or(0);
+        (word >> (8 * (index % 4))) as u8
     }
 
     /// `false` if a bit lies beyond the capacity.
@@ -187,9 +203,9 @@ impl<const W: usize> NodeSet<W> {
         if index == 31 && value & 0x80 != 0 {
             return false; // id 256 does not exist
         }
-        match self.0.get_mut(index / 8) {
+        match self.words_mut().get_mut(index / 4) {
             Some(word) => {
-                *word |= u64::from(value) << (8 * (index % 8));
+                *word |= u32::from(value) << (8 * (index % 4));
                 true
             }
             None => value == 0,
@@ -198,10 +214,24 @@ impl<const W: usize> NodeSet<W> {
 
     /// Bytes up to the last one that is not zero: the canonical length in a datagram.
     pub(crate) fn byte_len(&self) -> usize {
-        self.0
-            .iter()
-            .rposition(|word| *word != 0)
-            .map_or(0, |index| index * 8 + 8 - self.0[index].leading_zeros() as usize / 8)
+        let last = self.words().iter().enumerate().rfind(|(_, word)| **word != 0);
+        last.map_or(0, |(index, word)| index * 4 + 4 - word.leading_zeros() as usize / 8)
+    }
+}
+
+/// The members of a set that are still to be listed.
+#[derive(Debug, Clone, Copy)]
+pub struct Members<const W: usize>(NodeSet<W>);
+
+impl<const W: usize> Iterator for Members<W> {
+    type Item = NodeId;
+
+    fn next(&mut self) -> Option<NodeId> {
+        let mut words = (0..).zip(self.0.words_mut());
+        let (index, word) = words.find(|(_, word)| **word != 0)?;
+        let bit = word.trailing_zeros() as u8;
+        *word &= *word - 1;
+        NodeId::new(index * 32 + bit + 1)
     }
 }
 
@@ -229,13 +259,13 @@ impl<T, const W: usize> core::ops::Index<NodeId> for PerNode<T, W> {
     type Output = T;
     /// Ids come from the codec or the configuration, which both refuse ids above the capacity.
     fn index(&self, id: NodeId) -> &T {
-        &self.0[id.word()][id.bit()]
+        &self.0.as_flattened()[id.index()]
     }
 }
 
 impl<T, const W: usize> core::ops::IndexMut<NodeId> for PerNode<T, W> {
     fn index_mut(&mut self, id: NodeId) -> &mut T {
-        &mut self.0[id.word()][id.bit()]
+        &mut self.0.as_flattened_mut()[id.index()]
     }
 }
 

@@ -61,8 +61,14 @@ pub mod invitation;
 pub mod ring;
 pub mod state;
 
+// Whether what it was told of the network is true.
+pub mod advice;
+
 // When the node acts by itself.
 mod budget;
+pub mod detector;
+mod hold_off;
+mod leaving;
 mod silence;
 pub mod timers;
 mod watch;
@@ -74,7 +80,8 @@ pub mod cells;
 pub mod application;
 pub mod effects;
 
-// What carries all this out on a board, and what a board is told about itself.
+// What carries all this out on a board, what a board is told about itself, and what its lamp says.
+pub mod lamp;
 pub mod provision;
 #[cfg(feature = "shell")]
 pub mod shell;

@@ -5,12 +5,14 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
+use crate::advice::Histogram;
 use crate::bully::Bully;
-use crate::config::{Algorithm, Config, ConfigError, Durability};
-use crate::effects::{Effect, Effects, FailCause, MuteReason, Ticket};
+use crate::config::{Algorithm, Config, ConfigError, Durability, Valid};
+use crate::effects::{Effect, Effects, FailCause, MuteReason, Note, Ticket};
 use crate::id::{GroupId, NodeId, NodeSet};
 use crate::invitation::Invitation;
 use crate::key::Keys;
+use crate::leaving;
 use crate::ring::Ring;
 use crate::state::{StateVector, Status};
 use crate::station::{Counters, Request, Station, Turn};
@@ -35,6 +37,8 @@ pub enum Event<'a> {
     Saved(Ticket),
     /// It could not be made durable: the node can keep no promise any more and falls silent.
     SaveFailed,
+    /// The node is asked to leave the flock. It says so, and is silent until its next boot.
+    StepDown,
     /// The result of `Effect::Reorganize`.
     Reorganized { group: GroupId, definition: &'a [u8] },
 }
@@ -55,6 +59,8 @@ enum Life {
     /// It greets the others and takes no part in elections yet.
     Waking,
     Up,
+    /// It leaves, and says so this many times more.
+    Leaving(u8),
 }
 
 /// A member of the flock. `W` words of 64 bits bound the number of nodes: 1 for 64, 4 for 255.
@@ -69,13 +75,18 @@ impl<const W: usize> Node<W> {
     /// A node that is still down, or why its configuration cannot work. `instance`: a random number
     /// that tells this board from another one with the same id.
     pub fn new(config: Config<W>, keys: Keys, instance: u32) -> Result<Self, ConfigError> {
-        let config = config.validated()?;
+        config.validated().map(|config| Self::of(config, keys, instance))
+    }
+
+    /// As [`Node::new`], for a configuration that is known to work. It cannot fail, so that the node can
+    /// be built where it will live: a board has no stack for the copies that a `Result` costs.
+    pub fn of(Valid(config): Valid<W>, keys: Keys, instance: u32) -> Self {
         let election = match config.algorithm {
             Algorithm::Bully => Election::Bully(Bully::new()),
             Algorithm::Invitation => Election::Invitation(Invitation::new()),
             Algorithm::Ring => Election::Ring(Ring::new()),
         };
-        Ok(Self { station: Station::new(config, keys, instance), election, life: Life::Down })
+        Self { station: Station::new(config, keys, instance), election, life: Life::Down }
     }
 
     /// From now on these keys are accepted, and the first of them is sent with.
@@ -96,6 +107,23 @@ impl<const W: usize> Node<W> {
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.station.counters
+    }
+
+    /// From a call of this node to its answers.
+    #[must_use]
+    pub fn round_trips(&self) -> &Histogram {
+        &self.station.round_trips
+    }
+
+    /// From a reception to its answer, saves not counted.
+    #[must_use]
+    pub fn handling(&self) -> &Histogram {
+        &self.station.handling
+    }
+
+    /// Counts a datagram that was refused before it came here.
+    pub fn refuse(&mut self, reason: Reject) {
+        self.station.counters.reject(reason);
     }
 
     /// How many datagrams in the name of `id` were not authentic.
@@ -122,6 +150,12 @@ impl<const W: usize> Node<W> {
         self.station.mute
     }
 
+    /// Whether the node has left the flock on purpose, until its next boot.
+    #[must_use]
+    pub fn has_left(&self) -> bool {
+        matches!(self.life, Life::Leaving(_))
+    }
+
     /// Handles one event to completion. The effects replace what `out` held; carry them out in
     /// order before the next step.
     pub fn step(&mut self, now: Instant, event: Event<'_>, out: &mut Effects<W>) {
@@ -137,6 +171,9 @@ impl<const W: usize> Node<W> {
             // Whatever the step had begun is void.
             self.station.state.status = Status::Down;
             out.clear();
+            if let FailCause::FollowedTwin(id) = cause {
+                out.push(Effect::Note(Note::IdClash(id)));
+            }
             out.push(Effect::FailSelf(cause));
         } else if before != watched(&self.station.state) && !self.station.mute {
             let mut turn = Turn { now, node: &mut self.station, out };
@@ -166,7 +203,7 @@ impl<const W: usize> Node<W> {
                     Life::Waking | Life::Up => {
                         dispatch(&mut turn, &mut self.election, self.life, received, bytes)
                     }
-                    Life::Down | Life::SavingEpoch(_) => Err(Reject::Down),
+                    Life::Down | Life::SavingEpoch(_) | Life::Leaving(_) => Err(Reject::Down),
                 };
                 let counters = &mut turn.node.counters;
                 match judged {
@@ -174,6 +211,19 @@ impl<const W: usize> Node<W> {
                         counters.datagrams_accepted = counters.datagrams_accepted.saturating_add(1);
                     }
                     Err(reason) => counters.reject(reason),
+                }
+            }
+            Event::StepDown => {
+                if matches!(self.life, Life::Waking | Life::Up) {
+                    self.life = Life::Leaving(leaving::leave(&mut turn));
+                }
+            }
+            Event::Timer | Event::Saved(_) | Event::Reorganized { .. }
+                if matches!(self.life, Life::Leaving(_)) =>
+            {
+                if let (Life::Leaving(times), Some(_)) = (self.life, turn.node.timers.take_due(now))
+                {
+                    self.life = Life::Leaving(leaving::say_so(&mut turn, times));
                 }
             }
             Event::Timer => match turn.node.timers.take_due(now) {
@@ -187,7 +237,10 @@ impl<const W: usize> Node<W> {
                 },
                 None => {}
             },
-            Event::Tick => turn.node.last_progress = now,
+            Event::Tick => {
+                turn.node.last_progress = now;
+                turn.say_clash();
+            }
             Event::Saved(ticket) => match &mut self.election {
                 Election::Bully(bully) => bully.saved(&mut turn, ticket),
                 Election::Invitation(invitation) => invitation.saved(&mut turn, ticket),
@@ -272,18 +325,27 @@ fn dispatch<const W: usize>(
         return turn.hello(&opened, named, &message);
     }
     turn.admit(&frame)?;
-    if let Message::Clash { .. } = message {
-        turn.clash_heard(frame.source);
+    if let Message::Clash { instance } = message {
+        turn.clash_heard(frame.source, instance);
         return Ok(());
     }
     if life != Life::Up {
         return Err(Reject::Down);
     }
     turn.node.seen.insert(frame.source);
+    if matches!(election, Election::Invitation(_)) && turn.held_off(frame.source) {
+        return Err(Reject::HeldOff);
+    }
+    if turn.node.rises(frame.source, frame.boot) {
+        turn.suspicion_proved_wrong(frame.source);
+    }
     match envelope {
         Envelope::Reply { requester_boot } => {
             let (boot, errata) = (turn.node.boot, turn.node.config.errata);
             let answers = (requester_boot, frame.call);
+            if let Some(taken) = turn.node.call.time(frame.source, answers, boot, turn.now) {
+                turn.node.round_trips.note(taken);
+            }
             let standing = turn.node.call.reply(frame.source, frame.kind, answers, boot, errata)?;
             match election {
                 Election::Bully(bully) => bully.reply(turn, frame.source, standing, message),

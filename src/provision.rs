@@ -6,32 +6,42 @@
 //! ([`Store::keys`](crate::cells::Store::keys)).
 //!
 //! ```text
-//! format 2, little endian
+//! format 3, little endian
 //!  0    1           2            3       4         6      8              12            60
 //!  +----+-----------+------------+-------+---------+------+--------------+-------------+----------
 //!  | id | algorithm | durability | flags | network | port | IPv4 address | 12 spans, us|
 //!  +----+-----------+------------+-------+---------+------+--------------+-------------+----------
 //!  60         61                 62        64           68        69
-//!  +----------+------------------+---------+------------+---------+--------------------------+
-//!  | patience | silent Checks    | tick us | drift ppm  | members | (id, preference) of each |
-//!  +----------+------------------+---------+------------+---------+--------------------------+
+//!  +----------+------------------+---------+------------+---------+
+//!  | patience | silent Checks    | tick us | drift ppm  | members |
+//!  +----------+------------------+---------+------------+---------+
+//!  69         70        71                    75            79          87
+//!  +----------+---------+---------------------+-------------+-----------+--------------------------+
+//!  | detector | preempt | longest silence, us | hold-off us | observers | (id, preference) of each |
+//!  +----------+---------+---------------------+-------------+-----------+--------------------------+
 //!  spans: Tm Tp Ts T check quiet beat stagger repeat accept reorganize answer-spacing
-//!  flags: 1 the board has keys, 2 datagrams of version 1 are accepted beside sealed ones
+//!  flags: 1 the board has keys, 2 datagrams of version 1 are accepted beside sealed ones,
+//!         4 the bytes 69 to 86 are there
+//!  detector: 1 reliable, 2 heartbeat, 3 adaptive, 4 indirect
 //! ```
-//! Format 1 is the same with all flags 0: a board without keys.
+//! Format 2 is the same without detector, policies (bytes 69 to 86) and their flag: all of them are
+//! what they are by default. Format 1 is format 2 with all flags 0: a board without keys.
 
-use crate::config::{Algorithm, Config, ConfigError, Durability, Timing};
-use crate::id::NodeId;
+use crate::config::{Algorithm, Config, ConfigError, Detector, Durability, Timing};
+use crate::id::{NodeId, NodeSet};
 use crate::time::Duration;
 
 /// The format of the record; the version of its cell.
-pub const FORMAT: u8 = 2;
+pub const FORMAT: u8 = 3;
 /// The most bytes of a record: a flock of 64.
-pub const BYTES_MAX: usize = HEAD_BYTES + 2 * 64;
+pub const BYTES_MAX: usize = HEAD_BYTES + POLICY_BYTES + 2 * 64;
 const HEAD_BYTES: usize = 69;
+const POLICY_BYTES: usize = 10 + OBSERVER_BYTES;
+const OBSERVER_BYTES: usize = 8;
 const SPANS: usize = 12;
 const KEYED: u8 = 1;
 const ACCEPT_VERSION_1: u8 = 2;
+const WITH_POLICIES: u8 = 4;
 
 /// The configuration of a node and its place on the network.
 #[derive(Debug, Clone)]
@@ -51,7 +61,7 @@ pub struct Provision<const W: usize> {
 pub enum BadProvision {
     /// The record ends early or late.
     Length,
-    /// A number that names no algorithm, durability or flag.
+    /// A number that names no algorithm, durability, detector or flag.
     Field,
     /// The configuration makes no sense.
     Config(ConfigError),
@@ -79,7 +89,7 @@ impl<const W: usize> Provision<W> {
         };
         let keyed = if self.keyed { KEYED } else { 0 };
         let accept = if config.accept_version_1 { ACCEPT_VERSION_1 } else { 0 };
-        put(&[config.id.get(), algorithm, durability, keyed | accept])?;
+        put(&[config.id.get(), algorithm, durability, keyed | accept | WITH_POLICIES])?;
         put(&config.network.to_le_bytes())?;
         put(&self.port.to_le_bytes())?;
         put(&self.address)?;
@@ -91,16 +101,31 @@ impl<const W: usize> Provision<W> {
         put(&u16::try_from(timing.tick.0).ok()?.to_le_bytes())?;
         put(&timing.drift_ppm.to_le_bytes())?;
         put(&[u8::try_from(config.members().len()).ok()?])?;
+        let detector = match config.detector {
+            Detector::Reliable => 1,
+            Detector::Heartbeat => 2,
+            Detector::Adaptive => 3,
+            Detector::Indirect => 4,
+        };
+        put(&[detector, config.preempt.into()])?;
+        for span in [config.quiet_max, config.hold_off] {
+            put(&u32::try_from(span.0).ok()?.to_le_bytes())?;
+        }
+        if config.observers.byte_len() > OBSERVER_BYTES {
+            return None;
+        }
+        for index in 0..OBSERVER_BYTES {
+            put(&[config.observers.byte(index)])?;
+        }
         for id in config.members().iter() {
             put(&[id.get(), config.preference(id)])?;
         }
         Some(used)
     }
 
-    /// Reads a record of this format or of format 1. Leaves no byte unread; `Node::new` judges the spans.
+    /// Reads a record of this format or of an earlier one. Leaves no byte unread; `Node::new` judges the spans.
     pub fn decode(record: &[u8]) -> Result<Self, BadProvision> {
-        let (head, members) =
-            record.split_first_chunk::<HEAD_BYTES>().ok_or(BadProvision::Length)?;
+        let (head, rest) = record.split_first_chunk::<HEAD_BYTES>().ok_or(BadProvision::Length)?;
         let u16_at = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);
         let u32_at =
             |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
@@ -117,7 +142,7 @@ impl<const W: usize> Provision<W> {
             _ => return Err(BadProvision::Field),
         };
         let flags = head[3];
-        if flags & !(KEYED | ACCEPT_VERSION_1) != 0 {
+        if flags & !(KEYED | ACCEPT_VERSION_1 | WITH_POLICIES) != 0 {
             return Err(BadProvision::Field);
         }
         let timing = Timing {
@@ -142,6 +167,13 @@ impl<const W: usize> Provision<W> {
         let mut config = Config::new(id, algorithm, durability, timing);
         config.network = u16_at(4);
         config.accept_version_1 = flags & ACCEPT_VERSION_1 != 0;
+        let mut members = rest;
+        if flags & WITH_POLICIES != 0 {
+            let (policies, rest) =
+                rest.split_first_chunk::<POLICY_BYTES>().ok_or(BadProvision::Length)?;
+            read_policies(&mut config, policies).ok_or(BadProvision::Field)?;
+            members = rest;
+        }
         if members.len() != 2 * usize::from(head[68]) {
             return Err(BadProvision::Length);
         }
@@ -155,6 +187,32 @@ impl<const W: usize> Provision<W> {
             keyed: flags & KEYED != 0,
         })
     }
+}
+
+/// `None`: a number that means nothing.
+fn read_policies<const W: usize>(config: &mut Config<W>, bytes: &[u8; POLICY_BYTES]) -> Option<()> {
+    let [detector, preempt, q0, q1, q2, q3, h0, h1, h2, h3, observers @ ..] = *bytes;
+    config.detector = match detector {
+        1 => Detector::Reliable,
+        2 => Detector::Heartbeat,
+        3 => Detector::Adaptive,
+        4 => Detector::Indirect,
+        _ => return None,
+    };
+    config.preempt = match preempt {
+        0 => false,
+        1 => true,
+        _ => return None,
+    };
+    config.quiet_max = Duration(u32::from_le_bytes([q0, q1, q2, q3]).into());
+    config.hold_off = Duration(u32::from_le_bytes([h0, h1, h2, h3]).into());
+    config.observers = NodeSet::EMPTY;
+    for (index, byte) in observers.iter().enumerate() {
+        if !config.observers.set_byte(index, *byte) {
+            return None;
+        }
+    }
+    Some(())
 }
 
 fn spans(timing: &Timing) -> [Duration; SPANS] {
@@ -216,17 +274,55 @@ mod tests {
         for short in 0..record.len() {
             assert!(Provision::<1>::decode(&record[..short]).is_err(), "cut at {short}");
         }
-        record[1] = 9;
-        assert_eq!(Provision::<1>::decode(&record).unwrap_err(), BadProvision::Field);
+        for (at, nonsense) in [(1, 9), (2, 3), (69, 0), (69, 5), (70, 2)] {
+            let good = core::mem::replace(&mut record[at], nonsense);
+            let refused = Provision::<1>::decode(&record).unwrap_err();
+            assert_eq!(refused, BadProvision::Field, "byte {at}");
+            record[at] = good;
+        }
+    }
+
+    #[test]
+    fn detector_and_policies_read_back() {
+        let mut provision = provision();
+        let config = &mut provision.config;
+        config.detector = Detector::Adaptive;
+        config.preempt = false;
+        config.quiet_max = Duration::from_millis(400);
+        config.hold_off = Duration::from_millis(9_000);
+        config.observers = [1, 3].into_iter().filter_map(NodeId::new).collect();
+        let back = Provision::<1>::decode(&bytes(&provision)).unwrap().config;
+        assert_eq!((back.detector, back.preempt), (Detector::Adaptive, false));
+        let config = &provision.config;
+        assert_eq!((back.quiet_max, back.hold_off), (config.quiet_max, config.hold_off));
+        assert_eq!(back.observers, config.observers);
+    }
+
+    /// What a board in the field has: `provision()` as format 2 wrote it.
+    #[rustfmt::skip]
+    const FORMAT_2: [u8; 75] = [
+        2, 2, 1, 1, 1, 2, 103, 18, 10, 0, 0, 2, 32, 78, 0, 0, 16, 39, 0, 0, 136, 19, 0, 0, 141, 195,
+        0, 0, 130, 163, 7, 0, 200, 56, 1, 0, 84, 117, 0, 0, 64, 156, 0, 0, 198, 97, 0, 0, 195, 56, 1,
+        0, 141, 195, 0, 0, 0, 0, 0, 0, 3, 3, 50, 0, 100, 0, 0, 0, 3, 1, 2, 2, 4, 3, 6,
+    ];
+
+    #[test]
+    fn a_record_of_format_2_has_the_defaults_and_is_written_in_format_3() {
+        let old = Provision::<1>::decode(&FORMAT_2).unwrap();
+        let config = &old.config;
+        assert_eq!((config.detector, config.preempt), (Detector::Heartbeat, true));
+        assert_eq!(config.quiet_max, config.timing.quiet.times(4));
+        assert_eq!((config.hold_off, config.observers), (Duration::ZERO, NodeSet::EMPTY));
+        assert_eq!(bytes(&old), bytes(&provision()));
     }
 
     #[test]
     fn a_record_of_format_1_is_a_board_without_keys_and_an_unknown_flag_is_refused() {
-        let mut record = bytes(&provision());
+        let mut record = FORMAT_2;
         record[3] = 0;
         let old = Provision::<1>::decode(&record).unwrap();
         assert_eq!((old.keyed, old.config.accept_version_1), (false, false));
-        for flag in 2..8 {
+        for flag in 3..8 {
             record[3] = 1 << flag;
             assert_eq!(Provision::<1>::decode(&record).unwrap_err(), BadProvision::Field);
         }
@@ -235,9 +331,10 @@ mod tests {
     prop_compose! {
         fn any_record()(
             own in any::<prop::sample::Index>(),
-            kinds in (1u8..4, 1u8..3, 0u8..4),
+            kinds in (1u8..4, 1u8..3, 4u8..8),
             middle in any::<[u8; 32]>(),
             last in any::<[u8; 32]>(),
+            policies in (1u8..5, 0u8..2, any::<[u8; 16]>()),
             members in btree_map(1u8..=64, any::<u8>(), 1..65),
         ) -> Vec<u8> {
             let ids: Vec<u8> = members.keys().copied().collect();
@@ -245,6 +342,8 @@ mod tests {
             record.extend(middle);
             record.extend(last);
             record.push(members.len() as u8);
+            record.extend([policies.0, policies.1]);
+            record.extend(policies.2);
             record.extend(members.iter().flat_map(|(id, preference)| [*id, *preference]));
             record
         }

@@ -5,12 +5,16 @@
 
 use core::cmp::Ordering;
 
+use crate::advice::Histogram;
 use crate::call::Call;
 use crate::config::{Config, Durability};
+use crate::detector::Watch;
 use crate::effects::{Effect, Effects, FailCause, MuteReason, Note, Ticket};
+use crate::hold_off::HoldOff;
 use crate::id::{GroupId, NodeId, NodeSet, PerNode};
 use crate::key::Keys;
 use crate::link::{Header, Link, seal};
+use crate::silence::Silence;
 use crate::state::{Definition, StateVector, Status};
 use crate::time::{Duration, Instant};
 use crate::timers::{Timer, TimerTable};
@@ -29,8 +33,6 @@ pub struct Counters {
     pub suspicions: u32,
     pub suspicions_wrong: u32,
     pub elections: u32,
-    /// The longest time from a reception to its answer, saves not counted.
-    pub answer_time_max: Duration,
 }
 
 impl Counters {
@@ -69,7 +71,8 @@ pub struct AcceptedReady {
 #[derive(Debug, Clone, Copy)]
 struct Peer {
     answered_call: (u32, u32),
-    answered_at: Instant,
+    /// In microseconds; wraps. A call is repeated for seconds, not for an hour.
+    answered_at: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -98,8 +101,22 @@ pub struct Station<const W: usize> {
     pub link: Link<W>,
     pub timers: TimerTable,
     pub counters: Counters,
+    /// From a call to its answers.
+    pub round_trips: Histogram,
+    /// From a reception to its answer, saves not counted.
+    pub handling: Histogram,
     /// The nodes that gave a sign of life since they were last found silent.
     pub seen: NodeSet<W>,
+    /// Watches the coordinator.
+    pub watch: Watch<W>,
+    /// How a coordinator watches its members.
+    pub silence: Silence<W>,
+    hold_off: HoldOff,
+    /// The nodes that said that they leave since this node was last Normal, and have not been heard in a
+    /// later boot.
+    pub departed: NodeSet<W>,
+    /// The node that was last found dead, in the boot that it was known to be in.
+    buried: Option<(NodeId, u32)>,
     pub last_progress: Instant,
     /// Why the node resets itself; nothing else of that step is carried out.
     pub failed: Option<FailCause>,
@@ -117,8 +134,14 @@ impl<const W: usize> Station<W> {
         if config.errata.needs_the_clear() {
             link.speak_in_the_clear(config.others());
         }
-        let nobody = Peer { answered_call: (0, 0), answered_at: Instant(0) };
+        let nobody = Peer { answered_call: (0, 0), answered_at: 0 };
+        let times = Histogram::new(config.timing.t);
         Self {
+            watch: Watch::new(config.detector),
+            silence: Silence::new(),
+            buried: None,
+            departed: NodeSet::EMPTY,
+            hold_off: HoldOff::default(),
             config,
             boot: 0,
             state: StateVector::DOWN,
@@ -126,6 +149,8 @@ impl<const W: usize> Station<W> {
             link,
             timers: TimerTable::default(),
             counters: Counters::default(),
+            round_trips: times,
+            handling: times,
             seen: NodeSet::EMPTY,
             last_progress: Instant(0),
             failed: None,
@@ -147,6 +172,16 @@ impl<const W: usize> Station<W> {
     pub fn is_coordinator(&self) -> bool {
         self.state.coordinator == Some(self.config.id)
     }
+
+    /// This node counts as dead. If it is heard again in the same boot, that was wrong.
+    pub fn bury(&mut self, id: NodeId) {
+        self.buried = Some((id, self.link.followed_epoch(id)));
+    }
+
+    /// Whether this datagram shows that its source was taken for dead and is not.
+    pub fn rises(&mut self, source: NodeId, boot: u32) -> bool {
+        self.buried.take_if(|(dead, _)| *dead == source).is_some_and(|(_, then)| then == boot)
+    }
 }
 
 /// One event being handled.
@@ -166,16 +201,36 @@ impl<const W: usize> Turn<'_, W> {
         self.node.state.status
     }
 
+    /// This node was heard in a later boot than before.
+    pub fn rebooted(&mut self, id: NodeId) {
+        let node = &mut *self.node;
+        node.departed.remove(id);
+        node.hold_off.rebooted(id, self.now, node.config.hold_off);
+    }
+
+    /// Whether this node reboots too often to be let in.
+    pub fn held_off(&self, id: NodeId) -> bool {
+        self.node.hold_off.holds(id, self.now, self.node.config.hold_off)
+    }
+
+    /// Whether that node would coordinate before this one does.
+    pub fn may_take_over(&self, id: NodeId) -> bool {
+        let config = &self.node.config;
+        config.outranks(id, config.id) && !config.observers.contains(id)
+    }
+
     pub fn note(&mut self, note: Note) {
         self.out.push(Effect::Note(note));
     }
 
     // --- time -------------------------------------------------------------------------------
 
+    #[inline(never)]
     pub fn set_timer(&mut self, timer: Timer, span: Duration) {
         self.node.timers.set(timer, self.now + span);
     }
 
+    #[inline(never)]
     pub fn cancel(&mut self, timer: Timer) {
         self.node.timers.cancel(timer);
     }
@@ -184,7 +239,9 @@ impl<const W: usize> Turn<'_, W> {
 
     /// Opens a round to `awaited` whose replies are of one kind, and which ends after `wait` unless it is closed before.
     pub fn open_round(&mut self, awaited: NodeSet<W>, expects: Kind, wait: Duration) {
-        if self.node.call.open(awaited, expects).is_none() {
+        // Answers that wait for a save say nothing of the network.
+        let timed = wait < self.node.config.timing.distribute();
+        if self.node.call.open(awaited, expects, timed.then_some(self.now)).is_none() {
             self.fail(FailCause::NumbersExhausted);
         }
         self.set_timer(Timer::Phase, wait);
@@ -257,13 +314,14 @@ impl<const W: usize> Turn<'_, W> {
         let timing = &self.node.config.timing;
         let peer = &mut self.node.peers[request.from];
         let call = (request.boot, request.call);
-        if peer.answered_call == call && self.now.since(peer.answered_at) < hush {
+        let now = self.now.0 as u32;
+        if peer.answered_call == call && now.wrapping_sub(peer.answered_at) < hush.0 as u32 {
             let withheld = &mut self.node.counters.answers_withheld;
             *withheld = withheld.saturating_add(1);
             return;
         }
         peer.answered_call = call;
-        peer.answered_at = self.now;
+        peer.answered_at = now;
         let delay = timing.answer_spacing.times(request.rank as u64);
         let answer = DelayedAnswer { due: self.now + delay, request: *request, message };
         if delay == Duration::ZERO || self.node.delayed.push(answer).is_err() {
@@ -286,9 +344,11 @@ impl<const W: usize> Turn<'_, W> {
             Durability::Strict => config.timing.ts,
             Durability::Group => Duration::ZERO,
         };
-        let taken = self.now.since(request.received);
-        let in_time = taken + save_ahead <= config.timing.tp + more;
-        if !in_time {
+        let last = request.received + config.timing.tp + more;
+        let in_time = self.now + save_ahead <= last;
+        if in_time {
+            self.out.must_leave_by(last);
+        } else {
             self.fail(FailCause::Deadline);
         }
         in_time
@@ -320,10 +380,8 @@ impl<const W: usize> Turn<'_, W> {
         if !self.in_time(request, more) {
             return;
         }
-        let taken = self.now.since(request.received);
-        let counters = &mut self.node.counters;
         if more == Duration::ZERO {
-            counters.answer_time_max = counters.answer_time_max.max(taken);
+            self.node.handling.note(self.now.since(request.received));
         }
         let envelope = Envelope::Reply { requester_boot: request.boot };
         self.emit(Destination::Node(request.from), request.call, envelope, message);
@@ -419,6 +477,9 @@ impl<const W: usize> Turn<'_, W> {
     }
 
     pub fn start_application(&mut self) {
+        // The group was formed without those who left. One that is back since, unheard by this node,
+        // must not be passed over for ever.
+        self.node.departed = NodeSet::EMPTY;
         self.node.application_runs = true;
         self.out.push(Effect::StartApplication);
     }

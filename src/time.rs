@@ -13,6 +13,7 @@ impl Instant {
 
     /// Zero if `earlier` is in fact later.
     #[must_use]
+    #[inline(never)]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }

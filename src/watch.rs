@@ -1,6 +1,7 @@
 //! How a member watches its coordinator and how a coordinator shows that it lives, where that is the
 //! same in several algorithms.
 
+use crate::detector::FailureDetector;
 use crate::effects::{Effect, Note};
 use crate::id::{GroupId, NodeId, NodeSet};
 use crate::state::Status;
@@ -17,8 +18,8 @@ impl<const W: usize> Turn<'_, W> {
         if let Some(coordinator) = node.state.coordinator {
             higher.remove(coordinator);
         }
-        let timing = &node.config.timing;
-        let span = timing.quiet + timing.stagger.times(higher.len() as u64);
+        let stagger = node.config.timing.stagger.times(higher.len() as u64);
+        let span = node.watch.patience(&node.config) + stagger;
         self.set_timer(Timer::Quiet, span);
     }
 
@@ -44,11 +45,6 @@ impl<const W: usize> Turn<'_, W> {
         self.node.counters.suspicions += 1;
     }
 
-    pub fn clear_of_suspicion(&mut self, coordinator: NodeId) {
-        self.note(Note::SuspicionWrong(coordinator));
-        self.node.counters.suspicions_wrong += 1;
-    }
-
     /// The coordinator has been silent for too long: is it there?
     pub fn probe(&mut self, coordinator: NodeId) {
         self.suspect(coordinator);
@@ -64,6 +60,32 @@ impl<const W: usize> Turn<'_, W> {
         self.broadcast_round(Message::AreYouThere { group, status });
     }
 
+    /// The coordinator has been silent for too long; `true` if others are asked about it first.
+    pub fn ask_about_coordinator(&mut self, coordinator: NodeId) -> bool {
+        self.status() == Status::Normal && self.inquire(NodeSet::only(coordinator))
+    }
+
+    /// A group has formed.
+    pub fn all_members_heard(&mut self) {
+        let node = &mut *self.node;
+        node.silence.heard(&node.state.up);
+    }
+
+    /// A Check ends: the members that have been silent in too many of them in a row.
+    pub fn members_gone(&mut self) -> NodeSet<W> {
+        let node = &mut *self.node;
+        node.silence.heard(node.call.answered());
+        let silent = node.state.up.intersection(node.call.awaited());
+        node.silence.unheard(&silent, node.config.timing.silent_checks_max)
+    }
+
+    /// Members are gone; `true` if others are asked about one of them first.
+    pub fn ask_about(&mut self, gone: &NodeSet<W>) -> bool {
+        let one = gone.iter().next().map_or(NodeSet::EMPTY, NodeSet::only);
+        self.node.silence.heard(&one);
+        self.inquire(one)
+    }
+
     /// Asks the application for the definition of `group`, which this node coordinates.
     pub fn reorganize(&mut self, group: GroupId) {
         self.set_timer(Timer::Phase, self.node.config.timing.reorganize);
@@ -71,13 +93,20 @@ impl<const W: usize> Turn<'_, W> {
         self.out.push(Effect::Reorganize { group, members });
     }
 
-    /// A sign of life, if this node is a Normal coordinator.
+    /// An observer without a coordinator, in a group number that serves only to be invited by.
+    pub fn is_lone_observer(&self) -> bool {
+        let state = &self.node.state;
+        state.status == Status::Election && state.coordinator.is_none() && state.group.is_some()
+    }
+
+    /// A sign of life, if this node is a Normal coordinator or wants to be found by one.
     pub fn beat(&mut self) {
-        if self.status() != Status::Normal || !self.node.is_coordinator() {
+        let normal = self.status() == Status::Normal && self.node.is_coordinator();
+        if !normal && !self.is_lone_observer() {
             return;
         }
         if let Some(group) = self.node.state.group {
-            self.announce(Message::Beat { group, normal: true });
+            self.announce(Message::Beat { group, normal });
             self.set_timer(Timer::Beat, self.node.config.timing.beat);
         }
     }

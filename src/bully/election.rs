@@ -14,7 +14,8 @@ use crate::wire::{Kind, Message, Reject};
 impl<const W: usize> Bully<W> {
     /// B2: ask all higher nodes; if there are none, go on at once.
     pub(super) fn election(&mut self, turn: &mut Turn<'_, W>) {
-        if turn.node.config.higher().is_empty() {
+        self.juniors = NodeSet::EMPTY;
+        if self.asked(turn, Phase::Ask).is_empty() {
             self.halt_all(turn);
         } else {
             self.ask(turn, Phase::Ask);
@@ -23,18 +24,23 @@ impl<const W: usize> Bully<W> {
 
     pub(super) fn ask(&mut self, turn: &mut Turn<'_, W>, phase: Phase) {
         self.phase = phase;
+        self.juniors = NodeSet::EMPTY;
         turn.cancel(Timer::Quiet);
         let timing = turn.node.config.timing;
-        turn.open_round(*turn.node.config.higher(), Kind::AytAns, timing.t);
+        turn.open_round(self.asked(turn, phase), Kind::AytAns, timing.t);
         self.send_request(turn);
         turn.arm_repeat(timing.repeat.fraction(1, 2));
     }
 
     /// B4: no higher node is there. Halt all lower ones.
     pub(super) fn halt_all(&mut self, turn: &mut Turn<'_, W>) {
+        if turn.node.config.is_observer() {
+            self.only_observers(turn);
+            return;
+        }
         turn.stop_application();
         let group = turn.next_group();
-        let silent = *turn.node.config.higher();
+        let silent = turn.node.config.higher().difference(&self.juniors);
         let node = &mut turn.node;
         node.seen = node.seen.difference(&silent);
         node.counters.elections += 1;
@@ -46,9 +52,10 @@ impl<const W: usize> Bully<W> {
         self.strangers = NodeSet::EMPTY;
         self.ready = None;
         self.own_save = None;
+        self.senior = None;
         turn.cancel(Timer::Quiet);
         turn.note(Note::Election(group));
-        let lower = turn.node.config.lower();
+        let lower = turn.node.config.lower().union(&self.admitted_juniors(turn));
         if lower.is_empty() {
             self.election_point(turn);
             return;
@@ -58,6 +65,46 @@ impl<const W: usize> Bully<W> {
         turn.open_round(lower, Kind::HaltAck, turn.node.config.timing.t);
         self.send_request(turn);
         self.arm_halt_repeat(turn);
+    }
+
+    /// Nobody is there who could coordinate. Say so, and ask again from time to time.
+    fn only_observers(&mut self, turn: &mut Turn<'_, W>) {
+        turn.stop_application();
+        let silent = *turn.node.config.higher();
+        turn.node.seen = turn.node.seen.difference(&silent);
+        let state = &mut turn.node.state;
+        let news = state.status != Status::Election;
+        state.status = Status::Election;
+        state.coordinator = None;
+        state.group = None;
+        state.halted_by = None;
+        state.up = NodeSet::EMPTY;
+        self.ready = None;
+        if news {
+            turn.note(Note::OnlyObservers);
+        }
+        self.wait(turn);
+    }
+
+    /// A node leaves on purpose: what would follow from its silence follows at once.
+    pub(super) fn leaving(&mut self, turn: &mut Turn<'_, W>, from: NodeId) {
+        turn.departed(from);
+        let state = &turn.node.state;
+        if state.coordinator == Some(from) {
+            if turn.heirs_above().is_empty() {
+                self.election(turn);
+            } else {
+                self.defer(turn);
+            }
+        } else if state.up.contains(from) && self.phase == Phase::Halting {
+            turn.node.state.up.remove(from);
+        } else if state.up.contains(from) && turn.node.is_coordinator() {
+            if state.status == Status::Normal {
+                self.election(turn);
+            } else {
+                self.attempt_failed(turn);
+            }
+        }
     }
 
     /// Three repeats that may still halt, as far as T leaves room for them (whoever hears none of
@@ -108,7 +155,7 @@ impl<const W: usize> Bully<W> {
 
     /// B10: distribute d; the coordinator saves its state vector while Ready is under way.
     pub fn reorganized(&mut self, turn: &mut Turn<'_, W>, group: GroupId, definition: &[u8]) {
-        if self.phase != Phase::Reorg || turn.node.state.group != Some(group) {
+        if self.phase != Phase::Reorg || !group.is(&turn.node.state.group) {
             return;
         }
         let Some(definition) = Definition::new(definition) else {
@@ -141,7 +188,7 @@ impl<const W: usize> Bully<W> {
         turn.node.state.status = Status::Normal;
         turn.start_application();
         turn.set_timer(Timer::Check, turn.node.config.timing.check);
-        self.silence.heard(&turn.node.state.up);
+        turn.all_members_heard();
         if !self.strangers.is_empty() {
             // Another turn, so that the task has started before it is stopped.
             turn.set_timer(Timer::Check, Duration::ZERO);
@@ -162,9 +209,12 @@ impl<const W: usize> Bully<W> {
 
     /// Somebody's message shows that this coordinator's group is not as it should be.
     pub(super) fn provoked(&mut self, turn: &mut Turn<'_, W>, by: NodeId) {
+        if turn.held_off(by) {
+            return;
+        }
         self.strangers.insert(by);
         let coordinates = turn.node.is_coordinator() && turn.status() == Status::Normal;
-        if !coordinates || !matches!(self.phase, Phase::Idle | Phase::Check) {
+        if !coordinates || !matches!(self.phase, Phase::Idle | Phase::Check | Phase::Inquire) {
             return;
         }
         if self.provocations.take(turn.now, turn.node.config.timing.check) {
@@ -199,23 +249,28 @@ impl<const W: usize> Bully<W> {
     }
 
     fn check_ended(&mut self, turn: &mut Turn<'_, W>) {
-        let silent = *turn.node.call.awaited();
-        let answered = *turn.node.call.answered();
-        let most = turn.node.config.timing.silent_checks_max;
+        let silent = !turn.node.call.awaited().is_empty();
+        let gone = turn.members_gone();
         self.wait(turn);
-        let up = turn.node.state.up;
-        self.silence.heard(&up.intersection(&answered));
-        let gone = self.silence.unheard(&up.intersection(&silent), most);
-        let any = turn.node.config.errata.has(Erratum::E2) && !silent.is_empty();
-        if !gone.is_empty() || any {
-            self.silence.heard(&gone);
+        if gone.is_empty() && !(silent && turn.node.config.errata.has(Erratum::E2)) {
+            return;
+        }
+        if turn.ask_about(&gone) {
+            self.phase = Phase::Inquire;
+        } else {
+            turn.node.silence.heard(&gone);
             self.election(turn);
         }
     }
 
     pub(super) fn phase_ended(&mut self, turn: &mut Turn<'_, W>) {
         match self.phase {
-            Phase::Ask | Phase::Probe => self.halt_all(turn),
+            Phase::Ask => self.halt_all(turn),
+            Phase::Probe => {
+                turn.unanswered_probe();
+                self.halt_all(turn);
+            }
+            Phase::Inquire => self.inquiry_ended(turn),
             Phase::Halting => self.election_point(turn),
             Phase::Announce | Phase::Reorg | Phase::Distribute => self.attempt_failed(turn),
             Phase::Check => self.check_ended(turn),
@@ -266,6 +321,10 @@ impl<const W: usize> Bully<W> {
                     }
                 }
             }
+            Phase::Inquire => {
+                turn.send_inquiry();
+                return;
+            }
             Phase::Idle | Phase::Reorg => return,
         };
         turn.broadcast_round(message);
@@ -282,8 +341,19 @@ impl<const W: usize> Bully<W> {
         let awaited = standing == Standing::Awaited;
         let errata = turn.node.config.errata;
         match (self.phase, message) {
+            (Phase::Ask | Phase::Probe, Message::AytAns { yes: false }) if awaited => {
+                self.juniors.insert(from);
+                if turn.node.call.is_complete(errata) {
+                    self.phase_ended(turn);
+                }
+            }
             // B3: the first answer ends the round.
-            (Phase::Ask, Message::AytAns { .. }) if awaited => self.wait(turn),
+            (Phase::Ask, Message::AytAns { .. }) if awaited => {
+                if turn.node.config.outranks(turn.me(), from) {
+                    self.senior = Some(from);
+                }
+                self.wait(turn);
+            }
             (Phase::Probe, Message::AytAns { .. }) if awaited => {
                 if turn.node.state.coordinator == Some(from) {
                     self.suspicion_was_wrong(turn, from);
@@ -322,6 +392,11 @@ impl<const W: usize> Bully<W> {
                 }
                 if self.phase == Phase::Check && turn.node.call.is_complete(errata) {
                     self.check_ended(turn);
+                }
+            }
+            (Phase::Inquire, Message::Heard { heard }) => {
+                if turn.vouched(&heard) {
+                    self.inquiry_ended(turn);
                 }
             }
             _ => return Err(Reject::NotAwaited),

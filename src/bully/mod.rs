@@ -6,6 +6,7 @@
 //! - `mod.rs`: Recovery, Timeout, and what a node does while it waits.
 //! - `election.rs`: the procedure Election, seen from the node that runs it, and Check.
 //! - `monitor.rs`: the answers to other nodes' calls.
+//! - `seniority.rs`: who gives way to whom without preemption and to whom with hold-off.
 //!
 //! Invariants:
 //! - The Halt round lasts its whole T, whoever has answered (B7). Ending it early elects two.
@@ -15,14 +16,15 @@
 
 mod election;
 mod monitor;
+mod seniority;
 #[cfg(test)]
 mod tests;
 
 use crate::budget::Budget;
+use crate::detector::FailureDetector;
 use crate::effects::Ticket;
 use crate::errata::Erratum;
 use crate::id::{NodeId, NodeSet};
-use crate::silence::Silence;
 use crate::state::Status;
 use crate::station::{AcceptedReady, Turn};
 use crate::time::{Duration, Instant};
@@ -47,6 +49,8 @@ enum Phase {
     Check,
     /// Timeout: is the coordinator there, or any higher node?
     Probe,
+    /// Has anybody heard of the nodes that this one misses?
+    Inquire,
 }
 
 #[derive(Debug)]
@@ -54,10 +58,13 @@ pub struct Bully<const W: usize> {
     phase: Phase,
     /// When the current round began.
     round_began: Instant,
-    silence: Silence<W>,
     /// Nodes that showed during an election that they are no part of it.
     strangers: NodeSet<W>,
     provocations: Budget,
+    /// A lower node that this one gives way to.
+    senior: Option<NodeId>,
+    /// Higher nodes that give way to this one in the election that it begins.
+    juniors: NodeSet<W>,
     /// The coordinator's own save of the group that it distributes.
     own_save: Option<Ticket>,
     ready: Option<AcceptedReady>,
@@ -68,9 +75,10 @@ impl<const W: usize> Bully<W> {
         Self {
             phase: Phase::Idle,
             round_began: Instant(0),
-            silence: Silence::new(),
             strangers: NodeSet::EMPTY,
             provocations: Budget::FULL,
+            senior: None,
+            juniors: NodeSet::EMPTY,
             own_save: None,
             ready: None,
         }
@@ -81,9 +89,9 @@ impl<const W: usize> Bully<W> {
         turn.set_timer(Timer::Check, turn.node.config.timing.check);
         // The greeting has lasted T unless all have answered: it has asked who is there, but for
         // those who speak version 1.
-        let config = &turn.node.config;
-        let silent = config.higher().intersection(turn.node.link.proven()).is_empty();
-        if silent && !config.accept_version_1 {
+        let asked = self.asked(turn, Phase::Ask);
+        let silent = asked.intersection(turn.node.link.proven()).is_empty();
+        if silent && !turn.node.config.accept_version_1 {
             self.halt_all(turn);
         } else {
             self.election(turn);
@@ -111,8 +119,11 @@ impl<const W: usize> Bully<W> {
             (Status::Down | Status::Election, _) | (_, None) => self.election(turn),
             // B15: the coordinator is a higher node, so asking all higher ones asks it too.
             (_, Some(coordinator)) if coordinator != turn.me() => {
-                turn.suspect(coordinator);
-                self.ask(turn, Phase::Probe);
+                if turn.ask_about_coordinator(coordinator) {
+                    self.phase = Phase::Inquire;
+                } else {
+                    self.probe(turn, coordinator);
+                }
             }
             // B16: the announcement failed and the higher node that answered is gone again.
             (Status::Reorganization, _) => {
@@ -145,7 +156,7 @@ impl<const W: usize> Bully<W> {
             }
             (Status::Normal | Status::Reorganization, Some(coordinator)) => {
                 let higher = node.state.up.intersection(node.config.higher());
-                timing.quiet + stagger(higher.without(coordinator))
+                node.watch.patience(&node.config) + stagger(higher.without(coordinator))
             }
             // Whoever halted this node needs one T before it announces itself.
             _ => {
@@ -161,7 +172,11 @@ impl<const W: usize> Bully<W> {
 
     /// A sign of life of the coordinator, or of the node that is about to be.
     fn heard(&mut self, turn: &mut Turn<'_, W>, from: NodeId) {
+        if turn.node.state.coordinator == Some(from) {
+            turn.sign_of_life();
+        }
         match self.phase {
+            Phase::Inquire if turn.node.state.coordinator == Some(from) => self.wait(turn),
             Phase::Probe if turn.node.state.coordinator == Some(from) => {
                 self.suspicion_was_wrong(turn, from);
             }
@@ -173,13 +188,13 @@ impl<const W: usize> Bully<W> {
     }
 
     fn suspicion_was_wrong(&mut self, turn: &mut Turn<'_, W>, coordinator: NodeId) {
-        turn.clear_of_suspicion(coordinator);
+        turn.answered_probe(coordinator);
         self.wait(turn);
     }
 
     /// A higher node is at work: leave it to that node for two T.
     fn defer(&mut self, turn: &mut Turn<'_, W>) {
-        if matches!(self.phase, Phase::Ask | Phase::Probe) {
+        if matches!(self.phase, Phase::Ask | Phase::Probe | Phase::Inquire) {
             self.wait(turn);
         }
         if self.phase == Phase::Idle {
@@ -199,7 +214,30 @@ impl<const W: usize> Bully<W> {
         }
     }
 
+    fn probe(&mut self, turn: &mut Turn<'_, W>, coordinator: NodeId) {
+        if !turn.node.watch.calls() {
+            turn.suspect(coordinator);
+        }
+        self.ask(turn, Phase::Probe);
+    }
+
+    fn inquiry_ended(&mut self, turn: &mut Turn<'_, W>) {
+        let missed = turn.missed();
+        self.wait(turn);
+        match turn.node.state.coordinator {
+            _ if missed.is_empty() => {}
+            Some(coordinator) if coordinator != turn.me() => {
+                self.probe(turn, coordinator);
+            }
+            _ => self.election(turn),
+        }
+    }
+
     fn beat(&mut self, turn: &mut Turn<'_, W>) {
+        if turn.node.watch.calls() {
+            // Members call; nobody listens for Beats.
+            return;
+        }
         let state = &turn.node.state;
         let coordinates = matches!(state.status, Status::Reorganization | Status::Normal);
         if let (true, true, Some(group)) =

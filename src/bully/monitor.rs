@@ -33,6 +33,12 @@ impl<const W: usize> Bully<W> {
             Message::Beat { group, normal } if group.coordinator == request.from => {
                 self.beat_heard(turn, request.from, group, normal);
             }
+            Message::HaveYouHeard { group, about } => {
+                if turn.have_you_heard(request, group, &about) {
+                    self.defer(turn);
+                }
+            }
+            Message::Leaving { .. } => self.leaving(turn, request.from),
             Message::Halt { .. }
             | Message::NewCoordinator { .. }
             | Message::Ready { .. }
@@ -49,15 +55,22 @@ impl<const W: usize> Bully<W> {
         group: Option<GroupId>,
         status: Status,
     ) {
-        turn.answer_each(request, Message::AytAns { yes: true });
-        if turn.node.config.outranks(request.from, turn.me()) {
+        let from = request.from;
+        let asker_is_higher = turn.node.config.outranks(from, turn.me());
+        let keeps = asker_is_higher && request.named && self.keeps_its_role(turn, from);
+        // Only a node that wakes asks a lower one, and takes any answer for a coordinator's.
+        if keeps || !asker_is_higher || !turn.node.config.asks_when_it_wakes() {
+            let gives_way = !asker_is_higher && self.gives_way(turn, from, group, status);
+            turn.answer_each(request, Message::AytAns { yes: !gives_way });
+        }
+        if asker_is_higher && !keeps {
             // A higher node is alive and on the case.
-            if !turn.node.is_coordinator() {
+            if turn.may_take_over(from) && !turn.node.is_coordinator() {
                 self.defer(turn);
             }
             return;
         }
-        // A lower node that asks is either a member that misses its coordinator, or no member.
+        // Who asks is either a member that misses its coordinator, or no member.
         let state = &turn.node.state;
         let belongs = match self.phase {
             Phase::Halting => state.up.contains(request.from),
@@ -75,7 +88,7 @@ impl<const W: usize> Bully<W> {
     }
 
     fn are_you_normal(&mut self, turn: &mut Turn<'_, W>, request: &Request, group: GroupId) {
-        let mine = turn.node.state.group == Some(group);
+        let mine = group.is(&turn.node.state.group);
         let normal = mine && turn.status() == Status::Normal;
         turn.answer(request, Message::AynAns { normal });
         self.claim_heard(turn, request.from, mine);
@@ -84,7 +97,7 @@ impl<const W: usize> Bully<W> {
     fn beat_heard(&mut self, turn: &mut Turn<'_, W>, from: NodeId, group: GroupId, normal: bool) {
         let state = &turn.node.state;
         // A node that was halted and missed NewCoordinator also hears it from its halter.
-        let mine = state.group == Some(group) || state.halted_by == Some(group);
+        let mine = group.is(&state.group) || group.is(&state.halted_by);
         if mine && normal && state.status != Status::Normal {
             // The election has ended without this node: an answer of it was lost. Say so.
             self.timeout(turn);
@@ -97,10 +110,20 @@ impl<const W: usize> Bully<W> {
     fn claim_heard(&mut self, turn: &mut Turn<'_, W>, from: NodeId, mine: bool) {
         if mine {
             self.heard(turn, from);
-        } else if turn.node.config.outranks(turn.me(), from) {
+            return;
+        }
+        if turn.node.config.outranks(turn.me(), from) {
             // A lower node coordinates: the two of us must not both go on.
             self.provoked(turn, from);
-        } else if self.phase == Phase::Idle && !turn.node.is_coordinator() {
+            return;
+        }
+        if self.phase != Phase::Idle {
+            return;
+        }
+        if turn.node.config.is_observer() && turn.node.state.halted_by.is_none() {
+            // Here is a candidate after all.
+            self.election(turn);
+        } else if !turn.node.is_coordinator() {
             // A higher node coordinates a group without this one: let it know soon, unless one's
             // own coordinator is heard before.
             self.hurry(turn);
@@ -115,7 +138,14 @@ impl<const W: usize> Bully<W> {
         group: GroupId,
         binding: bool,
     ) -> Result<(), Reject> {
-        if turn.node.config.outranks(turn.me(), request.from) {
+        let from_below = turn.node.config.outranks(turn.me(), request.from);
+        if from_below && self.follows(turn, request.from) {
+            // It takes in only those whom it names.
+            let taken_in = request.named || group.is(&turn.node.state.halted_by);
+            if turn.node.config.preempt || !taken_in {
+                return Err(Reject::NotAwaited);
+            }
+        } else if from_below {
             turn.note(Note::HaltFromBelow(request.from));
             self.provoked(turn, request.from);
             return Err(Reject::HaltFromBelow);
@@ -134,6 +164,7 @@ impl<const W: usize> Bully<W> {
             return Err(Reject::NotAwaited);
         }
         turn.stop_application();
+        self.senior = from_below.then_some(request.from);
         let state = &mut turn.node.state;
         state.status = Status::Election;
         state.halted_by = Some(group);
@@ -150,8 +181,8 @@ impl<const W: usize> Bully<W> {
     /// B8
     fn new_coordinator(&mut self, turn: &mut Turn<'_, W>, request: &Request, group: GroupId) {
         let state = &mut turn.node.state;
-        let mut accepted = state.group == Some(group);
-        if state.status == Status::Election && state.halted_by == Some(group) {
+        let mut accepted = group.is(&state.group);
+        if state.status == Status::Election && group.is(&state.halted_by) {
             state.coordinator = Some(request.from);
             state.status = Status::Reorganization;
             state.group = Some(group);
@@ -177,10 +208,10 @@ impl<const W: usize> Bully<W> {
         definition: &[u8],
     ) {
         let me = turn.me();
-        if turn.node.state.group != Some(group) || !up.contains(me) {
+        if !group.is(&turn.node.state.group) || !up.contains(me) {
             let accepted = turn.node.config.errata.has(Erratum::E5);
             turn.answer(request, Message::ReadyAck { accepted });
-            if turn.node.state.group == Some(group) {
+            if group.is(&turn.node.state.group) {
                 // It joined too late for this definition: ask, so that the coordinator knows.
                 self.timeout(turn);
             }
@@ -211,7 +242,7 @@ impl<const W: usize> Bully<W> {
         request: &Request,
         group: GroupId,
     ) {
-        if turn.status() != Status::Reorganization || turn.node.state.group != Some(group) {
+        if turn.status() != Status::Reorganization || !group.is(&turn.node.state.group) {
             return;
         }
         if !turn.in_time(request, turn.node.config.timing.ts) {

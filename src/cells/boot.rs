@@ -4,10 +4,9 @@
 //! where needed, and only then the other. A sector that holds the only newest copy of a cell is
 //! never erased.
 
-use embedded_storage_async::nor_flash::NorFlash;
-
 use super::erasing::Pending;
 use super::error::{Error, Reason, Which};
+use super::guard::Flash;
 use super::plan::{Kind, Plan};
 use super::record::KEYS;
 use super::region::Sizes;
@@ -48,7 +47,7 @@ impl<const PAGES: usize> Found<PAGES> {
     }
 }
 
-impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> {
+impl<F: Flash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> {
     /// Reads both regions, repairs what a cut or a decayed bit left, and says what was found.
     ///
     /// It fails only for a layout that cannot hold a store. A region that cannot be repaired is
@@ -102,8 +101,8 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             }
             return report;
         }
-        self.load_active().await;
-        let pending = self.heed_pending_erase(&mut found).await;
+        self.load_active();
+        let pending = self.heed_pending_erase(&mut found);
         for which in self.order_of_repair(&found) {
             if let Err(error) = self.put_in_order(which, &mut found, &mut report).await {
                 let error = error.within(which);
@@ -118,18 +117,15 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             // It was done again. If this note fails, the next boot does it once more.
             let _ = self.note(&Which::BOTH, erase, false).await;
         }
-        self.load_elections().await;
-        self.load_change().await;
-        report.provisioning = self.provisioning().await;
+        self.load_elections();
+        self.load_change();
+        report.provisioning = self.provisioning();
         report
     }
 
     /// Changes the plan of a region whose erase was cut.
-    pub(super) async fn heed_pending_erase(
-        &mut self,
-        found: &mut [Found<PAGES>; 2],
-    ) -> Option<Pending> {
-        let pending = self.pending_erase().await?;
+    pub(super) fn heed_pending_erase(&mut self, found: &mut [Found<PAGES>; 2]) -> Option<Pending> {
+        let pending = self.pending_erase()?;
         let (which, sector) = match pending {
             Pending::Sector(which, sector) => (which, Some(sector)),
             Pending::Region(which) => (which, None),
@@ -260,7 +256,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             }
         }
         let mut copied = self.catch_up(which, here, there).await;
-        if copied.is_err() && !here.plan.rebuild && self.can_replace(which).await {
+        if copied.is_err() && !here.plan.rebuild && self.can_replace(which) {
             // Something in the region is in the way: start it anew, once.
             let (region, flash, buffer) = self.parts(which);
             let kinds = region.survey(flash, buffer).await;
@@ -330,13 +326,13 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         for key in 0..KEYS as u8 {
             if self.active.needs(key)
                 && self.copies_differ(here.of(key), there.of(key))
-                && let Some(header) = self.read_copy(which.other(), key).await
+                && let Some(header) = self.read_copy(which.other(), key)
             {
                 let length = header.padded(Sizes::of::<F>().word as usize);
                 self.index.set_length(key, length);
                 self.recycle_until_fits(which, key, length).await?;
                 // Making room may have used the buffer.
-                if self.read_copy(which.other(), key).await.is_none() {
+                if self.read_copy(which.other(), key).is_none() {
                     continue;
                 }
                 self.append(which, key, length, true).await?;

@@ -13,9 +13,8 @@
 //! name; when all of it is there, a new head names it. Until then the old one is in force, and
 //! after a cut the staged chunks are just not needed any more: they vanish with their sectors.
 
-use embedded_storage_async::nor_flash::NorFlash;
-
 use super::error::{Error, Reason};
+use super::guard::Flash;
 use super::store::{Loaded, Path, Store};
 use super::typed::keys;
 
@@ -88,16 +87,16 @@ fn chunk_key(bank: u8, chunk: u8) -> u8 {
     keys::CHUNKS + bank * CHUNKS_MAX + chunk
 }
 
-impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> {
+impl<F: Flash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> {
     /// The configuration in force.
     #[must_use]
     pub fn configuration(&self) -> Option<ConfigurationHead> {
         self.active.head
     }
 
-    pub(super) async fn load_active(&mut self) {
+    pub(super) fn load_active(&mut self) {
         self.active = Active::NONE;
-        if let Ok(Some(loaded)) = self.load(keys::CONFIGURATION).await
+        if let Ok(Some(loaded)) = self.load(keys::CONFIGURATION)
             && loaded.format <= HEAD_FORMAT
         {
             self.active.head = ConfigurationHead::decode(loaded.value);
@@ -136,7 +135,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             return Err(Error::new(Reason::TooLong));
         }
         for chunk in 0..chunks {
-            self.load_chunk(head, chunk).await?;
+            self.load_chunk(head, chunk)?;
         }
         let key = keys::CONFIGURATION;
         self.save(key, HEAD_FORMAT, &head.encode(), Path::Idle, true).await?;
@@ -145,23 +144,21 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     }
 
     /// One chunk of the configuration in force.
-    ///
-    /// Cancel safety: reads only.
-    pub async fn configuration_chunk(&mut self, chunk: u8) -> Result<Option<Loaded<'_>>, Error> {
+    pub fn configuration_chunk(&mut self, chunk: u8) -> Result<Option<Loaded<'_>>, Error> {
         match self.active.head {
-            Some(head) if chunk < head.chunks => self.load_chunk(head, chunk).await.map(Some),
+            Some(head) if chunk < head.chunks => self.load_chunk(head, chunk).map(Some),
             _ => Ok(None),
         }
     }
 
-    pub(super) async fn load_chunk(
+    pub(super) fn load_chunk(
         &mut self,
         head: ConfigurationHead,
         chunk: u8,
     ) -> Result<Loaded<'_>, Error> {
         let key = chunk_key(head.bank, chunk);
         let unreadable = Error::new(Reason::Unreadable { key });
-        let loaded = self.load(key).await?.ok_or(unreadable)?;
+        let loaded = self.load(key)?.ok_or(unreadable)?;
         let (revision, value) =
             loaded.value.split_first_chunk::<REVISION_BYTES>().ok_or(unreadable)?;
         if u32::from_le_bytes(*revision) != head.revision {

@@ -17,10 +17,8 @@
 //! The note is a cell like any other, in both regions; only a region that is itself being copied
 //! anew, or is not yet in order during a boot, gets it later.
 
-use embedded_storage_async::nor_flash::NorFlash;
-
 use super::error::{Error, Reason, Which};
-use super::guard::word_bytes;
+use super::guard::{Flash, word_bytes};
 use super::record::{self, padded_bytes};
 use super::region::Sizes;
 use super::store::Store;
@@ -66,15 +64,15 @@ impl Pending {
     }
 }
 
-impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> {
+impl<F: Flash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> {
     /// Bytes of the record of a note.
     pub(super) fn note_bytes() -> u32 {
         padded_bytes(NOTE_VALUE_BYTES as usize, word_bytes::<F>()) as u32
     }
 
     /// The erase that was running when the power was cut. Also learns what was wiped.
-    pub(super) async fn pending_erase(&mut self) -> Option<Pending> {
-        match self.load(keys::ERASING).await {
+    pub(super) fn pending_erase(&mut self) -> Option<Pending> {
+        match self.load(keys::ERASING) {
             Ok(Some(loaded)) => {
                 let pending = Pending::decode(loaded.value);
                 self.wiped = loaded.value.last().copied().unwrap_or(0);

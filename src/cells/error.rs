@@ -1,6 +1,7 @@
 //! What can go wrong, where, and what it did to the stored values.
 
 use core::fmt;
+use core::num::NonZeroU8;
 
 /// One of the two regions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,8 +68,6 @@ pub enum Reason {
     NewerFormat {
         /// The format on flash.
         stored: u8,
-        /// The newest format that the caller knows.
-        known: u8,
     },
     /// Values existed, and no good copy of this one is left. Nothing was written.
     Unreadable {
@@ -87,13 +86,30 @@ pub enum Reason {
     Layout(LayoutError),
 }
 
+/// A sector of a region, counted from 0. One byte, also where there may be none: errors cross many
+/// calls on their way up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sector(NonZeroU8);
+
+impl Sector {
+    pub(super) const fn new(number: u8) -> Self {
+        Self(NonZeroU8::MIN.saturating_add(number))
+    }
+
+    /// Its number.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        self.0.get() - 1
+    }
+}
+
 /// An error of the store, with the place where there is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Error {
     /// The region, where one is to blame.
     pub region: Option<Which>,
-    /// The address of the first byte of the sector, where one is to blame.
-    pub sector: Option<u32>,
+    /// The sector of that region, where one is to blame.
+    pub sector: Option<Sector>,
     /// What happened.
     pub reason: Reason,
 }
@@ -103,8 +119,8 @@ impl Error {
         Self { region: None, sector: None, reason }
     }
 
-    pub(super) const fn at(sector: u32, reason: Reason) -> Self {
-        Self { region: None, sector: Some(sector), reason }
+    pub(super) const fn at(sector: u8, reason: Reason) -> Self {
+        Self { region: None, sector: Some(Sector::new(sector)), reason }
     }
 
     pub(super) const fn within(mut self, which: Which) -> Self {
@@ -122,8 +138,8 @@ impl fmt::Display for Error {
             Reason::Full => f.write_str("no room beside the values that must be kept")?,
             Reason::NotPrepared => f.write_str("the save would have to wait for an erase")?,
             Reason::TooLong => f.write_str("the value is longer than a record can be")?,
-            Reason::NewerFormat { stored, known } => {
-                write!(f, "format {stored} on flash is newer than format {known} of this firmware")?
+            Reason::NewerFormat { stored } => {
+                write!(f, "format {stored} on flash is newer than this firmware knows")?
             }
             Reason::Unreadable { key } => write!(f, "no good copy of cell {key} is left")?,
             Reason::Unprovisioned => f.write_str("the node is not provisioned")?,
@@ -136,7 +152,7 @@ impl fmt::Display for Error {
             write!(f, ", region {region:?}")?;
         }
         if let Some(sector) = self.sector {
-            write!(f, ", sector at {sector:#x}")?;
+            write!(f, ", sector {}", sector.number())?;
         }
         Ok(())
     }

@@ -6,9 +6,17 @@
 //! - A word that cannot be read (parts with ECC, after a cut) reads as 0x55: no valid header, and
 //!   as a marker it counts as written. The copy is bad, the store goes on.
 
+use embedded_storage::nor_flash::ReadNorFlash as BlockingRead;
 use embedded_storage_async::nor_flash::{
     ErrorType, NorFlash, NorFlashError, NorFlashErrorKind, ReadNorFlash,
 };
+
+/// A flash that can hold a store. A record is read in one go, which takes less than a millisecond
+/// on the slowest part, with the blocking read; programs, erases and the reading of whole sectors are
+/// awaited.
+pub trait Flash: NorFlash + BlockingRead {}
+
+impl<F: NorFlash + BlockingRead> Flash for F {}
 
 /// The smallest word in which records are written.
 const WORD_BYTES_MIN: usize = 4;
@@ -46,41 +54,46 @@ pub(super) struct Guard<'a, F> {
     pub last_write: u32,
     /// Where the last operation failed.
     pub failed_at: u32,
-    /// How many reads failed.
-    pub unreadable: u32,
 }
 
-impl<'a, F: NorFlash> Guard<'a, F> {
+/// Reads a few bytes at once.
+pub(super) fn read<F: Flash>(flash: &mut F, offset: u32, bytes: &mut [u8]) {
+    if BlockingRead::read(flash, offset, bytes).is_err() {
+        bytes.fill(UNREADABLE);
+    }
+}
+
+/// Reads many bytes; others get their turns.
+pub(super) async fn read_long<F: Flash>(flash: &mut F, offset: u32, bytes: &mut [u8]) {
+    if ReadNorFlash::read(flash, offset, bytes).await.is_err() {
+        bytes.fill(UNREADABLE);
+    }
+}
+
+impl<'a, F: Flash> Guard<'a, F> {
     pub fn new(flash: &'a mut F, start: u32, open: u32) -> Self {
-        Self { flash, start, open, last_write: 0, failed_at: start, unreadable: 0 }
-    }
-
-    pub fn flash(&mut self) -> &mut F {
-        self.flash
+        Self { flash, start, open, last_write: 0, failed_at: start }
     }
 }
 
-impl<F: NorFlash> ErrorType for Guard<'_, F> {
+impl<F: Flash> ErrorType for Guard<'_, F> {
     type Error = GuardError;
 }
 
-impl<F: NorFlash> ReadNorFlash for Guard<'_, F> {
+impl<F: Flash> ReadNorFlash for Guard<'_, F> {
     const READ_SIZE: usize = word_bytes::<F>();
 
     async fn read(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), GuardError> {
-        if self.flash.read(offset, bytes).await.is_err() {
-            self.unreadable = self.unreadable.saturating_add(1);
-            bytes.fill(UNREADABLE);
-        }
+        read(self.flash, offset, bytes);
         Ok(())
     }
 
     fn capacity(&self) -> usize {
-        self.flash.capacity()
+        ReadNorFlash::capacity(self.flash)
     }
 }
 
-impl<F: NorFlash> NorFlash for Guard<'_, F> {
+impl<F: Flash> NorFlash for Guard<'_, F> {
     const WRITE_SIZE: usize = word_bytes::<F>();
     const ERASE_SIZE: usize = F::ERASE_SIZE;
 

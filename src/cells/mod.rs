@@ -77,7 +77,8 @@ pub mod task;
 mod typed;
 
 pub use configuration::{CHUNK_BYTES_MAX, CHUNKS_MAX, ConfigurationHead};
-pub use error::{Error, LayoutError, Reason, Which};
+pub use error::{Error, LayoutError, Reason, Sector, Which};
+pub use guard::Flash;
 pub use part::{Geometry, Lifetime, Part, Wear};
 pub use prepare::Progress;
 pub use record::{KEYS, RECORD_HEADER_BYTES};

@@ -5,9 +5,8 @@
 //! the head (the map needs it), and, while there is only that one, room in the head for what the
 //! oldest sector still holds. So it is always possible to empty the oldest sector and erase it.
 
-use embedded_storage_async::nor_flash::NorFlash;
-
 use super::error::{Error, Reason, Which};
+use super::guard::Flash;
 use super::part::Geometry;
 use super::record::{KEYS, padded_bytes};
 use super::region::Sizes;
@@ -24,7 +23,7 @@ pub enum Progress {
     Done,
 }
 
-impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> {
+impl<F: Flash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> {
     /// How many open sectors idle time provides for: at least two, at most all but one of the
     /// smaller region. More of them let more saves pass between two idle moments.
     pub fn set_spare_pages(&mut self, spare_pages: u8) {
@@ -249,13 +248,12 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             self.parts(which).0.oldest_is_open();
             return Ok(Progress::More);
         };
-        let header = match self.read_copy(which, key).await {
+        let header = match self.read_copy(which, key) {
             Some(header) => header,
             // The copy decayed since the boot: the other region has it.
-            None => self
-                .read_copy(which.other(), key)
-                .await
-                .ok_or(Error::new(Reason::Unreadable { key }))?,
+            None => {
+                self.read_copy(which.other(), key).ok_or(Error::new(Reason::Unreadable { key }))?
+            }
         };
         let length = header.padded(sizes.word as usize);
         let region = self.region(which);

@@ -1,22 +1,20 @@
 //! Regions that are surveyed, copied or started anew while the store is in use.
 
-use embedded_storage_async::nor_flash::NorFlash;
-
 use super::boot::Found;
 use super::erasing::Pending;
 use super::error::{Error, Reason, Which};
+use super::guard::Flash;
 use super::plan::Plan;
 use super::record::KEYS;
-use super::region::Sizes;
 use super::report::{Provisioning, Report};
 use super::store::Store;
 
 /// A region that asks for more than this between two boots is beyond repair.
 const REBUILDS_MAX: u32 = 8;
 
-impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> {
+impl<F: Flash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> {
     /// Whether the other region has a good copy, at least as new, of every cell of this one.
-    pub(super) async fn can_replace(&mut self, which: Which) -> bool {
+    pub(super) fn can_replace(&mut self, which: Which) -> bool {
         let other = which.other();
         if !self.in_use().contains(&other) {
             return false;
@@ -25,11 +23,11 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             if !self.is_live(key) {
                 continue;
             }
-            let here = match self.read_copy(which, key).await {
+            let here = match self.read_copy(which, key) {
                 Some(header) => header.generation,
                 None => 0,
             };
-            match self.read_copy(other, key).await {
+            match self.read_copy(other, key) {
                 Some(there) if there.generation >= here => {}
                 _ => return false,
             }
@@ -42,9 +40,8 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     /// worn, nothing else is touched.
     pub(super) async fn renew(&mut self, which: Which) -> Result<(), Error> {
         if let Some(page) = self.region(which).refused {
-            if self.counters.rebuilds >= REBUILDS_MAX || !self.can_replace(which).await {
-                let sector = self.region(which).page_start(Sizes::of::<F>(), page);
-                return Err(Error::at(sector, Reason::ProgramFailed).within(which));
+            if self.counters.rebuilds >= REBUILDS_MAX || !self.can_replace(which) {
+                return Err(Error::at(page, Reason::ProgramFailed).within(which));
             }
             let (region, flash, buffer) = self.parts(which);
             region.erase(flash, page, buffer).await?;
@@ -57,7 +54,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
 
     /// Erases a region and copies the other one.
     pub(super) async fn rebuild(&mut self, which: Which) -> Result<(), Error> {
-        if !self.can_replace(which).await {
+        if !self.can_replace(which) {
             return Err(Error::new(Reason::Full).within(which));
         }
         let erase = Pending::Region(which);
@@ -93,7 +90,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         }
         let mut report =
             Report { provisioning: Provisioning::Partial, regions: Default::default() };
-        let pending = self.heed_pending_erase(&mut found).await;
+        let pending = self.heed_pending_erase(&mut found);
         self.put_in_order(which, &mut found, &mut report)
             .await
             .map_err(|error| error.within(which))?;
@@ -114,7 +111,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         }
         self.elections = 0;
         self.wiped = 0;
-        self.load_active().await;
+        self.load_active();
         self.apply(which, &mut nothing).await?;
         Ok(())
     }

@@ -2,14 +2,14 @@
 
 use core::ops::Range;
 
-use embedded_storage_async::nor_flash::{NorFlash, ReadNorFlash};
+use embedded_storage_async::nor_flash::ReadNorFlash;
 use sequential_storage::cache::page_pointers::ArrayPagePointers;
 use sequential_storage::cache::page_states::ArrayPageStates;
 use sequential_storage::cache::{Cache, Uncached};
 use sequential_storage::map::{MapConfig, MapStorage};
 
 use super::error::{Error, LayoutError, Reason};
-use super::guard::{Guard, GuardError, word_bytes};
+use super::guard::{Flash, Guard, GuardError, read, read_long, word_bytes};
 use super::plan::{Kind, Plan};
 use super::record::{Header, ITEM_HEADER_BYTES, InPlace, ItemHeader};
 
@@ -51,7 +51,7 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    pub const fn of<F: NorFlash>() -> Self {
+    pub const fn of<F: Flash>() -> Self {
         Self { word: word_bytes::<F>() as u32, sector: F::ERASE_SIZE as u32 }
     }
 
@@ -68,11 +68,11 @@ impl Sizes {
 
 impl<const PAGES: usize> Region<PAGES> {
     /// Checks a range. Nothing is read.
-    pub fn new<F: NorFlash>(flash: &F, range: &Range<u32>) -> Result<Self, LayoutError> {
+    pub fn new<F: Flash>(flash: &F, range: &Range<u32>) -> Result<Self, LayoutError> {
         let sector = F::ERASE_SIZE as u32;
         if !range.start.is_multiple_of(sector)
             || !range.end.is_multiple_of(sector)
-            || range.end as usize > flash.capacity()
+            || range.end as usize > ReadNorFlash::capacity(flash)
             || range.end <= range.start
         {
             return Err(LayoutError::NotOnSectors);
@@ -151,14 +151,14 @@ impl<const PAGES: usize> Region<PAGES> {
     }
 
     /// Reads every marker and looks whether unmarked sectors are blank.
-    pub async fn survey<F: NorFlash>(&self, flash: &mut F, buffer: &mut [u8]) -> [Kind; PAGES] {
+    pub async fn survey<F: Flash>(&self, flash: &mut F, buffer: &mut [u8]) -> [Kind; PAGES] {
         let sizes = Sizes::of::<F>();
         let mut kinds = [Kind::Blank; PAGES];
         for (page, kind) in (0..self.pages).zip(kinds.iter_mut()) {
             let from = self.page_start(sizes, page);
-            let (_, starts) = self.marker(flash, from).await;
+            let (_, starts) = self.marker(flash, from);
             let end = from + sizes.sector - sizes.word;
-            let (end_is_blank, ends) = self.marker(flash, end).await;
+            let (end_is_blank, ends) = self.marker(flash, end);
             *kind = match (starts, ends) {
                 (true, true) => Kind::Closed,
                 (true, false) if end_is_blank => Kind::Partial,
@@ -179,15 +179,12 @@ impl<const PAGES: usize> Region<PAGES> {
     }
 
     /// Whether a marker word is erased, and whether it counts as written.
-    async fn marker<F: NorFlash>(&self, flash: &mut F, address: u32) -> (bool, bool) {
+    fn marker<F: Flash>(&self, flash: &mut F, address: u32) -> (bool, bool) {
         let mut word = [0; WORD_BYTES_MAX];
         let Some(word) = word.get_mut(..word_bytes::<F>()) else {
             return (false, false);
         };
-        let mut guard = Guard::new(flash, self.start, 0);
-        if guard.read(address, word).await.is_err() {
-            return (false, true);
-        }
+        read(flash, address, word);
         let zeros = word.iter().map(|byte| byte.count_zeros()).sum::<u32>();
         (zeros == 0, zeros >= MARKER_ZERO_BITS)
     }
@@ -207,7 +204,7 @@ impl<const PAGES: usize> Region<PAGES> {
     /// Writes the start marker of the sector that becomes the head.
     ///
     /// Cancel safety: not cancel safe; the region must be surveyed again.
-    pub async fn mark_head<F: NorFlash>(&mut self, flash: &mut F, page: u8) -> Result<(), Error> {
+    pub async fn mark_head<F: Flash>(&mut self, flash: &mut F, page: u8) -> Result<(), Error> {
         let address = self.page_start(Sizes::of::<F>(), page);
         self.mark(flash, address).await
     }
@@ -217,7 +214,7 @@ impl<const PAGES: usize> Region<PAGES> {
     /// fit. The caller has made sure that two sectors are open.
     ///
     /// Cancel safety: not cancel safe; the region must be surveyed again.
-    pub async fn close_head<F: NorFlash>(&mut self, flash: &mut F) -> Result<(), Error> {
+    pub async fn close_head<F: Flash>(&mut self, flash: &mut F) -> Result<(), Error> {
         let sizes = Sizes::of::<F>();
         let Some(head) = self.head else {
             return Ok(());
@@ -234,23 +231,21 @@ impl<const PAGES: usize> Region<PAGES> {
         Ok(())
     }
 
-    async fn mark<F: NorFlash>(&mut self, flash: &mut F, address: u32) -> Result<(), Error> {
+    async fn mark<F: Flash>(&mut self, flash: &mut F, address: u32) -> Result<(), Error> {
+        let page = self.page_of(Sizes::of::<F>(), address);
         let marker = Aligned([0_u8; WORD_BYTES_MAX]);
         let marker = marker.0.get(..word_bytes::<F>()).unwrap_or(&marker.0);
-        flash
-            .write(address, marker)
-            .await
-            .map_err(|_| Error::at(address, Reason::ProgramFailed))?;
-        match self.marker(flash, address).await {
+        flash.write(address, marker).await.map_err(|_| Error::at(page, Reason::ProgramFailed))?;
+        match self.marker(flash, address) {
             (_, true) => Ok(()),
-            (_, false) => Err(Error::at(address, Reason::VerifyMismatch)),
+            (_, false) => Err(Error::at(page, Reason::VerifyMismatch)),
         }
     }
 
     /// Erases one sector and makes sure that it is blank.
     ///
     /// Cancel safety: not cancel safe; the region must be surveyed again.
-    pub async fn erase<F: NorFlash>(
+    pub async fn erase<F: Flash>(
         &mut self,
         flash: &mut F,
         page: u8,
@@ -262,7 +257,7 @@ impl<const PAGES: usize> Region<PAGES> {
         self.suspect = true;
         let erased = flash.erase(from, to).await.is_ok();
         if !erased || !is_blank(flash, from, to, buffer).await {
-            return Err(Error::at(from, Reason::EraseFailed));
+            return Err(Error::at(page, Reason::EraseFailed));
         }
         self.suspect = false;
         Ok(())
@@ -277,7 +272,7 @@ impl<const PAGES: usize> Region<PAGES> {
     /// address of its first byte. The caller has made sure that it fits without an erase.
     ///
     /// Cancel safety: not cancel safe; the region must be surveyed again.
-    pub async fn append<F: NorFlash>(
+    pub async fn append<F: Flash>(
         &mut self,
         flash: &mut F,
         buffer: &mut [u8],
@@ -300,12 +295,12 @@ impl<const PAGES: usize> Region<PAGES> {
         let (start, range, open) = (self.start, self.range(sizes), self.open_mask());
         self.suspect = true;
         let mut guard = Guard::new(flash, start, open);
-        let config = MapConfig::try_new(range).map_err(|_| Error::at(start, Reason::Structure))?;
+        let config = MapConfig::try_new(range).map_err(|_| Error::new(Reason::Structure))?;
         let mut map = MapStorage::<u8, _, _>::new(&mut guard, config, cache);
         let stored = map.store_item(buffer, &key, &InPlace(length)).await;
         let (_, cache) = map.destroy();
         let address = guard.last_write;
-        let failed_at = self.page_start(sizes, self.page_of(sizes, guard.failed_at));
+        let failed_at = self.page_of(sizes, guard.failed_at);
         match stored {
             Ok(()) => {}
             Err(sequential_storage::Error::Storage { value: GuardError::Program, .. }) => {
@@ -314,7 +309,7 @@ impl<const PAGES: usize> Region<PAGES> {
             Err(_) => return Err(Error::at(failed_at, Reason::Structure)),
         }
         if address != at + sizes.item_overhead() {
-            return Err(Error::at(self.page_start(sizes, page), Reason::Structure));
+            return Err(Error::at(page, Reason::Structure));
         }
         if self.head.is_some_and(|head| head != page) {
             self.closed += 1;
@@ -349,33 +344,30 @@ impl Walk {
     /// address.
     ///
     /// Cancel safety: reads only.
-    pub async fn next<F: NorFlash>(
+    pub async fn next<F: Flash>(
         &mut self,
         flash: &mut F,
         buffer: &mut [u8],
     ) -> Option<(Header, u32)> {
         let sizes = Sizes::of::<F>();
         let overhead = sizes.item_overhead();
-        let mut guard = Guard::new(flash, 0, 0);
         loop {
             if self.at + overhead > self.end {
                 return None;
             }
             let mut header = [0; WORD_BYTES_MAX];
             let header = header.get_mut(..overhead as usize)?;
-            guard.read(self.at, header).await.ok()?;
+            read(flash, self.at, header);
             let item = ItemHeader::parse(header);
             let data = self.at + overhead;
             match item {
-                ItemHeader::End => {
-                    match first_written(guard.flash(), self.at, self.end, buffer).await {
-                        Some(address) => {
-                            self.gap = true;
-                            self.at = address;
-                        }
-                        None => return None,
+                ItemHeader::End => match first_written(flash, self.at, self.end, buffer).await {
+                    Some(address) => {
+                        self.gap = true;
+                        self.at = address;
                     }
-                }
+                    None => return None,
+                },
                 ItemHeader::Item(length)
                     if data + u32::from(length).next_multiple_of(sizes.word) <= self.end =>
                 {
@@ -384,9 +376,10 @@ impl Walk {
                     let Some(bytes) = buffer.get_mut(..padded as usize) else {
                         continue;
                     };
-                    if bytes.is_empty() || guard.read(data, bytes).await.is_err() {
+                    if bytes.is_empty() {
                         continue;
                     }
+                    read(flash, data, bytes);
                     if let Some(found) = Header::check(bytes)
                         && found.padded(sizes.word as usize) == bytes.len()
                     {
@@ -403,7 +396,7 @@ impl Walk {
 const BLANK: [u8; 64] = [0xFF; 64];
 
 /// Whether every byte of a range is erased.
-pub(super) async fn is_blank<F: NorFlash>(
+pub(super) async fn is_blank<F: Flash>(
     flash: &mut F,
     from: u32,
     to: u32,
@@ -413,7 +406,7 @@ pub(super) async fn is_blank<F: NorFlash>(
 }
 
 /// The first word of a range that is not erased.
-async fn first_written<F: NorFlash>(
+async fn first_written<F: Flash>(
     flash: &mut F,
     from: u32,
     to: u32,
@@ -421,16 +414,13 @@ async fn first_written<F: NorFlash>(
 ) -> Option<u32> {
     let word = word_bytes::<F>();
     let chunk_bytes = (buffer.len() / word * word).max(word) as u32;
-    let mut guard = Guard::new(flash, from, 0);
     let mut at = from;
     while at < to {
         let length = chunk_bytes.min(to - at);
         let Some(chunk) = buffer.get_mut(..length as usize) else {
             return Some(at);
         };
-        if guard.read(at, chunk).await.is_err() {
-            return Some(at);
-        }
+        read_long(flash, at, chunk).await;
         // Blocks first: this runs over whole sectors at every boot.
         let blocks = chunk.chunks(BLANK.len());
         let blank = blocks.take_while(|block| BLANK.starts_with(block)).count();

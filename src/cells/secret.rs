@@ -14,10 +14,10 @@
 //! are through, a note says so. After a boot that finds a wipe unfinished it begins again at once,
 //! without waiting for idle time.
 
-use embedded_storage_async::nor_flash::NorFlash;
 use zeroize::Zeroize;
 
 use super::error::{Error, Reason, Which};
+use super::guard::Flash;
 use super::store::{Path, Store};
 use super::typed::keys;
 use crate::key::{KEY_BYTES, Keys, LinkKey, Slot};
@@ -59,15 +59,13 @@ fn decode(bytes: &[u8]) -> Option<Keys> {
     Some(Keys { send: slot(send), other: (other_id != 0).then(|| slot(other)) })
 }
 
-impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> {
+impl<F: Flash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> {
     /// The keys in force; `None` where there never were any.
-    ///
-    /// Cancel safety: reads only.
-    pub async fn keys(&mut self) -> Result<Option<Keys>, Error> {
-        let found = match self.load(keys::SECRET).await? {
+    pub fn keys(&mut self) -> Result<Option<Keys>, Error> {
+        let found = match self.load(keys::SECRET)? {
             None => Ok(None),
             Some(loaded) if loaded.format > FORMAT => {
-                Err(Error::new(Reason::NewerFormat { stored: loaded.format, known: FORMAT }))
+                Err(Error::new(Reason::NewerFormat { stored: loaded.format }))
             }
             Some(loaded) => decode(loaded.value).map(Some).ok_or(Error::new(Reason::Malformed)),
         };
@@ -76,10 +74,14 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     }
 
     /// Puts other keys into force: one save, so that a cut leaves the old ones or the new ones.
-    /// Idle time then wipes the old ones from flash ([`Store::is_wiped`]).
+    /// Idle time then wipes the old ones from flash ([`Store::is_wiped`]). Two keys with one number are
+    /// refused: they could not be read again.
     ///
     /// Cancel safety: not cancel safe, like [`Store::save`].
     pub async fn replace_keys(&mut self, keys: &Keys) -> Result<(), Error> {
+        if !keys.are_distinct() {
+            return Err(Error::new(Reason::Malformed));
+        }
         let first = !self.is_live(keys::SECRET);
         self.change = self.wiped.wrapping_add(u8::from(!first));
         let mut bytes = encode(self.change, keys);
@@ -121,8 +123,8 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     }
 
     /// Looks whether a boot has a wipe to end.
-    pub(super) async fn load_change(&mut self) {
-        if let Ok(Some(loaded)) = self.load(keys::SECRET).await {
+    pub(super) fn load_change(&mut self) {
+        if let Ok(Some(loaded)) = self.load(keys::SECRET) {
             self.change = loaded.value.first().copied().unwrap_or(0);
             if self.change != self.wiped {
                 self.begin_wipe();

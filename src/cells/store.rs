@@ -2,11 +2,9 @@
 
 use core::ops::Range;
 
-use embedded_storage_async::nor_flash::{NorFlash, ReadNorFlash};
-
 use super::configuration::Active;
-use super::error::{Error, LayoutError, Reason, Which};
-use super::guard::{Guard, word_bytes};
+use super::error::{Error, LayoutError, Reason, Sector, Which};
+use super::guard::{Flash, read, word_bytes};
 use super::index::Index;
 use super::record::{self, Header, KEYS, RECORD_HEADER_BYTES};
 use super::region::{Aligned, Region, Sizes, WORD_BYTES_MAX};
@@ -76,7 +74,7 @@ struct Parts<'p> {
 }
 
 impl Parts<'_> {
-    fn seal<F: NorFlash>(&self, buffer: &mut [u8]) -> Result<usize, Error> {
+    fn seal<F: Flash>(&self, buffer: &mut [u8]) -> Result<usize, Error> {
         record::seal(buffer, self.key, self.format, self.generation, self.parts, word_bytes::<F>())
             .ok_or(Error::new(Reason::TooLong))
     }
@@ -91,7 +89,7 @@ pub struct Loaded<'s> {
     pub value: &'s [u8],
 }
 
-impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> {
+impl<F: Flash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> {
     /// Bytes of RAM that remember where things are: the index and the caches of both regions.
     pub const CACHE_BYTES: usize = size_of::<Index>() + size_of::<[Region<PAGES>; 2]>();
 
@@ -194,10 +192,8 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     }
 
     /// The newest good copy of a cell, or `None` where there never was one.
-    ///
-    /// Cancel safety: reads only.
-    pub async fn load(&mut self, key: u8) -> Result<Option<Loaded<'_>>, Error> {
-        let Some(header) = self.read_newest(key).await? else {
+    pub fn load(&mut self, key: u8) -> Result<Option<Loaded<'_>>, Error> {
+        let Some(header) = self.read_newest(key)? else {
             return Ok(None);
         };
         let value = record::value_of(&self.buffer.0, header.length)
@@ -206,10 +202,10 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     }
 
     /// Reads the newest good record of a key into the buffer.
-    pub(super) async fn read_newest(&mut self, key: u8) -> Result<Option<Header>, Error> {
+    pub(super) fn read_newest(&mut self, key: u8) -> Result<Option<Header>, Error> {
         let mut order = Which::BOTH;
-        let a = self.peek(Which::A, key).await;
-        let b = self.peek(Which::B, key).await;
+        let a = self.peek(Which::A, key);
+        let b = self.peek(Which::B, key);
         if Which::BOTH.iter().all(|which| self.index.address(*which, key).is_none()) {
             return Ok(None);
         }
@@ -218,7 +214,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             order.reverse();
         }
         for which in order {
-            if let Some(header) = self.read_copy(which, key).await {
+            if let Some(header) = self.read_copy(which, key) {
                 return Ok(Some(header));
             }
         }
@@ -226,34 +222,34 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     }
 
     /// The header of one copy, unchecked.
-    pub(super) async fn peek(&mut self, which: Which, key: u8) -> Option<Header> {
+    pub(super) fn peek(&mut self, which: Which, key: u8) -> Option<Header> {
         let address = self.index.address(which, key)?;
         let mut bytes = [0; WORD_BYTES_MAX];
         let length = RECORD_HEADER_BYTES.next_multiple_of(word_bytes::<F>());
         let bytes = bytes.get_mut(..length)?;
-        Guard::new(&mut self.flash, 0, 0).read(address, bytes).await.ok()?;
+        read(&mut self.flash, address, bytes);
         Header::parse(bytes).filter(|header| header.key == key)
     }
 
     /// Refuses to go on where a good record has a newer format; a decayed one proves nothing.
-    pub(super) async fn refuse_newer(&mut self, key: u8, known: u8) -> Result<(), Error> {
+    pub(super) fn refuse_newer(&mut self, key: u8, known: u8) -> Result<(), Error> {
         for which in self.in_use() {
             // The unchecked header is cheap to read and nearly always enough.
-            if self.peek(*which, key).await.is_some_and(|header| header.format > known)
-                && let Some(Header { format: stored, .. }) = self.read_copy(*which, key).await
+            if self.peek(*which, key).is_some_and(|header| header.format > known)
+                && let Some(Header { format: stored, .. }) = self.read_copy(*which, key)
             {
-                return Err(Error::new(Reason::NewerFormat { stored, known }));
+                return Err(Error::new(Reason::NewerFormat { stored }));
             }
         }
         Ok(())
     }
 
     /// Reads one copy of a cell into the buffer, if it is good.
-    pub(super) async fn read_copy(&mut self, which: Which, key: u8) -> Option<Header> {
+    pub(super) fn read_copy(&mut self, which: Which, key: u8) -> Option<Header> {
         let address = self.index.address(which, key)?;
-        let padded = self.peek(which, key).await?.padded(word_bytes::<F>());
+        let padded = self.peek(which, key)?.padded(word_bytes::<F>());
         let bytes = self.buffer.0.get_mut(..padded)?;
-        Guard::new(&mut self.flash, 0, 0).read(address, bytes).await.ok()?;
+        read(&mut self.flash, address, bytes);
         Header::check(bytes).filter(|header| header.key == key)
     }
 
@@ -307,7 +303,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         if length > BUFFER || usize::from(key) >= KEYS {
             return Err(Error::new(Reason::TooLong));
         }
-        self.refuse_newer(key, format).await?;
+        self.refuse_newer(key, format)?;
         let generation = self.generation.checked_add(1).ok_or(Error::new(Reason::Exhausted))?;
         self.room_for(key, length, path).await?;
         self.generation = generation;
@@ -339,7 +335,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     ///
     /// Cancel safety: not cancel safe, like [`Store::save`].
     pub async fn pin(&mut self, key: u8) -> Result<(), Error> {
-        let Some(header) = self.read_newest(key).await? else {
+        let Some(header) = self.read_newest(key)? else {
             return Ok(());
         };
         let length = header.padded(word_bytes::<F>());
@@ -348,7 +344,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         self.generation = generation;
         for which in self.in_use() {
             // Making room used the buffer.
-            self.read_newest(key).await?;
+            self.read_newest(key)?;
             record::reseal(&mut self.buffer.0, generation)
                 .ok_or(Error::new(Reason::Unreadable { key }))?;
             self.append(*which, key, length, true).await.map_err(|error| error.within(*which))?;
@@ -390,10 +386,10 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             if let Err(error) = appended
                 && error.reason == Reason::ProgramFailed
             {
-                region.refused = error.sector.map(|sector| region.page_of(sizes, sector));
+                region.refused = error.sector.map(Sector::number);
             }
             let address = appended?;
-            if !verify || self.reads_back(address, length).await {
+            if !verify || self.reads_back(address, length) {
                 self.index.set(which, key, address);
                 self.index.set_length(key, length);
                 return Ok(());
@@ -402,19 +398,17 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             if last_try || !self.fits(which, key, length) {
                 let (region, _, _) = self.parts(which);
                 let page = region.page_of(sizes, address);
-                let sector = region.page_start(sizes, page);
                 region.refused = Some(page);
                 region.suspect = true;
-                return Err(Error::at(sector, Reason::VerifyMismatch));
+                return Err(Error::at(page, Reason::VerifyMismatch));
             }
             last_try = true;
         }
     }
 
     /// Compares what is on flash with the record in the buffer.
-    async fn reads_back(&mut self, address: u32, length: usize) -> bool {
+    fn reads_back(&mut self, address: u32, length: usize) -> bool {
         const CHUNK_BYTES: usize = 2 * WORD_BYTES_MAX;
-        let mut guard = Guard::new(&mut self.flash, 0, 0);
         let Some(record) = self.buffer.0.get(..length) else {
             return false;
         };
@@ -424,7 +418,8 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             let Some(found) = bytes.get_mut(..expected.len()) else {
                 return false;
             };
-            if guard.read(at, found).await.is_err() || found != expected {
+            read(&mut self.flash, at, found);
+            if found != expected {
                 return false;
             }
             at += expected.len() as u32;

@@ -9,13 +9,13 @@
 
 use embassy_sync::blocking_mutex::raw::RawMutex;
 use embassy_sync::channel::{Receiver, Sender};
-use embedded_storage_async::nor_flash::NorFlash;
 use heapless::Vec;
 
 use super::error::{Error, Reason, Which};
+use super::guard::Flash;
 use super::store::{Path, Store};
 use super::{ELECTION_BYTES_MAX, Progress};
-use crate::key::Keys;
+use crate::key::KeyBox;
 
 /// What the task is asked to do.
 // There is no heap to put the large ones on.
@@ -37,12 +37,10 @@ pub enum Request {
         /// Read back before answering.
         verify: bool,
     },
-    /// Put other keys into force, and wipe the former ones. Answered.
+    /// Put the keys of the box into force, and wipe the former ones. Answered.
     Keys {
         /// Comes back with the answer.
         ticket: u32,
-        /// What is in force from then on.
-        keys: Keys,
     },
     /// The node is idle: make one region ready. Not answered, but counted in the store.
     Prepare(Which),
@@ -67,9 +65,10 @@ pub async fn run<F, M, const PAGES: usize, const BUFFER: usize, const IN: usize,
     store: &mut Store<F, PAGES, BUFFER>,
     requests: Receiver<'_, M, Request, IN>,
     answers: Sender<'_, M, Answer, OUT>,
+    keys: &KeyBox<M>,
 ) -> !
 where
-    F: NorFlash,
+    F: Flash,
     M: RawMutex,
 {
     // Former keys that a boot found are wiped at once.
@@ -102,8 +101,12 @@ where
                     None => Err(Error::new(Reason::Malformed)),
                 },
             },
-            Request::Keys { ticket, keys } => {
-                let result = store.replace_keys(&keys).await;
+            Request::Keys { ticket } => {
+                let result = match keys.take() {
+                    Some(keys) => store.replace_keys(&keys).await,
+                    // An order that came later has been carried out in its place.
+                    None => Ok(()),
+                };
                 preparing = [!store.is_wiped(); 2];
                 Answer { ticket, result }
             }

@@ -19,9 +19,8 @@
 //! The group counter has no record: it is `boot epoch << 32 | sequence`, so that the one write of
 //! a boot leases all its numbers.
 
-use embedded_storage_async::nor_flash::NorFlash;
-
 use super::error::{Error, Reason, Which};
+use super::guard::Flash;
 use super::record;
 use super::report::Provisioning;
 use super::store::{Path, Store};
@@ -196,19 +195,14 @@ fn slot_of(index: u32) -> u8 {
     keys::ELECTIONS + (index % HISTORY_RECORDS) as u8
 }
 
-impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> {
+impl<F: Flash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> {
     /// Reads a small cell. A newer format than this firmware's is an error.
-    ///
-    /// Cancel safety: reads only.
-    pub async fn load_cell<C: Cell>(&mut self) -> Result<Option<C>, Error> {
-        let Some(loaded) = self.load(C::KEY).await? else {
+    pub fn load_cell<C: Cell>(&mut self) -> Result<Option<C>, Error> {
+        let Some(loaded) = self.load(C::KEY)? else {
             return Ok(None);
         };
         if loaded.format > C::FORMAT {
-            return Err(Error::new(Reason::NewerFormat {
-                stored: loaded.format,
-                known: C::FORMAT,
-            }));
+            return Err(Error::new(Reason::NewerFormat { stored: loaded.format }));
         }
         match C::decode(loaded.format, loaded.value) {
             Some(cell) => Ok(Some(cell)),
@@ -235,32 +229,29 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     ///
     /// Cancel safety: not cancel safe, like [`Store::save`].
     pub async fn migrate<C: Cell>(&mut self) -> Result<bool, Error> {
-        let stored = self.load(C::KEY).await?.map(|loaded| loaded.format);
+        let stored = self.load(C::KEY)?.map(|loaded| loaded.format);
         match stored {
             Some(format) if format < C::FORMAT => {}
             Some(format) if format > C::FORMAT => {
-                return Err(Error::new(Reason::NewerFormat { stored: format, known: C::FORMAT }));
+                return Err(Error::new(Reason::NewerFormat { stored: format }));
             }
             _ => return Ok(false),
         }
-        if let Some(cell) = self.load_cell::<C>().await? {
+        if let Some(cell) = self.load_cell::<C>()? {
             self.save_cell(&cell, Path::Idle, true).await?;
         }
         Ok(true)
     }
 
     /// The largest epoch that any good copy names: a copy that is behind counts as well.
-    async fn largest_epoch(&mut self) -> Result<Option<u32>, Error> {
+    fn largest_epoch(&mut self) -> Result<Option<u32>, Error> {
         let mut largest = None;
         for which in Which::BOTH {
-            let Some(header) = self.read_copy(which, keys::EPOCH).await else {
+            let Some(header) = self.read_copy(which, keys::EPOCH) else {
                 continue;
             };
             if header.format > BootEpoch::FORMAT {
-                return Err(Error::new(Reason::NewerFormat {
-                    stored: header.format,
-                    known: BootEpoch::FORMAT,
-                }));
+                return Err(Error::new(Reason::NewerFormat { stored: header.format }));
             }
             let found = record::value_of(&self.buffer.0, header.length)
                 .and_then(|value| BootEpoch::decode(header.format, value));
@@ -276,7 +267,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     ///
     /// Cancel safety: not cancel safe, like [`Store::save`].
     pub async fn begin_epoch(&mut self) -> Result<GroupCounter, Error> {
-        match self.provisioning().await {
+        match self.provisioning() {
             Provisioning::Complete => {}
             Provisioning::Unreadable { key } => {
                 return Err(Error::new(Reason::Unreadable { key }));
@@ -284,8 +275,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             _ => return Err(Error::new(Reason::Unprovisioned)),
         }
         let epoch = self
-            .largest_epoch()
-            .await?
+            .largest_epoch()?
             .ok_or(Error::new(Reason::Unreadable { key: keys::EPOCH }))?
             .checked_add(2)
             .ok_or(Error::new(Reason::Exhausted))?;
@@ -305,7 +295,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         if self.configuration().is_none() {
             return Err(Error::new(Reason::Unprovisioned));
         }
-        let own = self.largest_epoch().await?;
+        let own = self.largest_epoch()?;
         let epoch =
             own.map_or(first_epoch, |own| first_epoch.max(BootEpoch(own.saturating_add(2))));
         let epoch = epoch.within(incarnation)?;
@@ -314,10 +304,8 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     }
 
     /// Whether this node may speak.
-    ///
-    /// Cancel safety: reads only.
-    pub async fn provisioning(&mut self) -> Provisioning {
-        match self.load(keys::MARK).await {
+    pub fn provisioning(&mut self) -> Provisioning {
+        match self.load(keys::MARK) {
             Ok(Some(loaded)) => {
                 let incarnation = loaded.value.first_chunk().copied().unwrap_or_default();
                 self.incarnation = u32::from_le_bytes(incarnation);
@@ -326,7 +314,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             Err(_) => return Provisioning::Unreadable { key: keys::MARK },
         }
         for key in [keys::EPOCH, keys::CONFIGURATION] {
-            if !matches!(self.load(key).await, Ok(Some(_))) {
+            if !matches!(self.load(key), Ok(Some(_))) {
                 return Provisioning::Unreadable { key };
             }
         }
@@ -334,7 +322,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             return Provisioning::Unreadable { key: keys::CONFIGURATION };
         };
         for chunk in 0..head.chunks {
-            if let Err(error) = self.load_chunk(head, chunk).await {
+            if let Err(error) = self.load_chunk(head, chunk) {
                 return match error.reason {
                     Reason::Unreadable { key } => Provisioning::Unreadable { key },
                     _ => Provisioning::Unreadable { key: keys::CONFIGURATION },
@@ -362,7 +350,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         let index = self.elections;
         let next = index.checked_add(1).ok_or(Error::new(Reason::Exhausted))?;
         if let Some(newest) = index.checked_sub(1) {
-            self.refuse_newer(slot_of(newest), format).await?;
+            self.refuse_newer(slot_of(newest), format)?;
         }
         let [i0, i1, i2, i3] = index.to_le_bytes();
         let [l0, l1] = state_bytes.to_le_bytes();
@@ -374,9 +362,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
     }
 
     /// An election that is remembered: 0 is the newest, the state vector.
-    ///
-    /// Cancel safety: reads only.
-    pub async fn election(&mut self, back: u32) -> Result<Option<Election<'_>>, Error> {
+    pub fn election(&mut self, back: u32) -> Result<Option<Election<'_>>, Error> {
         let Some(index) = self
             .elections
             .checked_sub(1)
@@ -386,7 +372,7 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
             return Ok(None);
         };
         let key = slot_of(index);
-        let Some(loaded) = self.load(key).await? else {
+        let Some(loaded) = self.load(key)? else {
             return Ok(None);
         };
         let malformed = Error::new(Reason::Malformed);
@@ -398,10 +384,10 @@ impl<F: NorFlash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFE
         Ok(Some(Election { index, format: loaded.format, state, history }))
     }
 
-    pub(super) async fn load_elections(&mut self) {
+    pub(super) fn load_elections(&mut self) {
         let mut next = 0;
         for slot in 0..HISTORY_RECORDS as u8 {
-            if let Ok(Some(loaded)) = self.load(keys::ELECTIONS + slot).await
+            if let Ok(Some(loaded)) = self.load(keys::ELECTIONS + slot)
                 && let Some((index, _, _)) = election_prefix(loaded.value)
             {
                 next = next.max(index.saturating_add(1));

@@ -70,7 +70,7 @@ impl<const W: usize> Invitation<W> {
         if turn.status() != Status::Normal || !turn.node.is_coordinator() {
             return;
         }
-        if !self.rank_above(turn, from) {
+        if self.awaits_invitation_of(turn, from) {
             self.higher_heard = Some(turn.now);
             return;
         }
@@ -84,10 +84,40 @@ impl<const W: usize> Invitation<W> {
         }
     }
 
+    /// Whether this coordinator, of two that have found each other, is the one to be invited. Without
+    /// preemption the larger group keeps its coordinator, and of two alone the one that has not just
+    /// woken.
+    fn gives_way_to(&self, turn: &Turn<'_, W>, other: NodeId) -> bool {
+        let outranked = !self.rank_above(turn, other);
+        if turn.node.config.preempt || turn.node.config.observers.contains(other) {
+            return outranked;
+        }
+        let Other { number, up } = self.other[other];
+        let theirs = GroupId { coordinator: other, number };
+        let (mine, theirs) = (self.standing(turn), (up.len(), !theirs.is_first()));
+        theirs > mine || theirs == mine && outranked
+    }
+
+    /// How many members the group has, and whether its coordinator was in another one before.
+    fn standing(&self, turn: &Turn<'_, W>) -> (usize, bool) {
+        let state = &turn.node.state;
+        (state.up.len(), state.group.is_some_and(|group| !group.is_first()))
+    }
+
+    /// The same of a coordinator of which only a Beat was heard.
+    fn awaits_invitation_of(&self, turn: &Turn<'_, W>, other: NodeId) -> bool {
+        if turn.node.config.preempt || self.others.contains(other) && self.phase == Phase::Defer {
+            return self.gives_way_to(turn, other);
+        }
+        // Who has the better standing only a Check can tell, unless this one has none.
+        self.standing(turn) == (0, false) && !self.rank_above(turn, other)
+    }
+
     /// I5: all answers are in that will come.
     fn check_ended(&mut self, turn: &mut Turn<'_, W>) {
         let timing = turn.node.config.timing;
-        let (silent, answered) = (*turn.node.call.awaited(), *turn.node.call.answered());
+        let called = self.roll_call && self.others.is_empty();
+        let gone = if called { turn.members_gone() } else { NodeSet::EMPTY };
         self.phase = Phase::Idle;
         turn.close_round();
         if self.others.is_empty() {
@@ -99,18 +129,20 @@ impl<const W: usize> Invitation<W> {
                 self.empty_checks += 1;
                 return;
             }
-            let up = turn.node.state.up;
-            self.silence.heard(&up.intersection(&answered));
-            let gone = self.silence.unheard(&up.intersection(&silent), timing.silent_checks_max);
-            if !gone.is_empty() {
+            if gone.is_empty() {
+                return;
+            }
+            if turn.ask_about(&gone) {
+                self.phase = Phase::Inquire;
+            } else {
                 // I21: re-form without the members that are gone.
-                let remaining = turn.node.state.up.difference(&gone);
-                self.merge(turn, remaining);
+                self.merge(turn, turn.node.state.up.difference(&gone));
             }
             return;
         }
         self.empty_checks = 0;
-        let higher = self.others.intersection(turn.node.config.higher()).len() as u64;
+        let higher = self.others.iter().filter(|other| self.gives_way_to(turn, *other)).count();
+        let higher = higher as u64;
         if turn.node.config.errata.has(Erratum::E21) {
             self.defer(turn, timing.check.times(2));
         } else if higher == 0 {
@@ -220,7 +252,7 @@ impl<const W: usize> Invitation<W> {
     /// usually next; only a repeated or refused one gets an AcceptAns.
     pub(super) fn accepted(&mut self, turn: &mut Turn<'_, W>, request: &Request, group: GroupId) {
         let from = request.from;
-        let mine = turn.node.state.group == Some(group) && turn.node.is_coordinator();
+        let mine = group.is(&turn.node.state.group) && turn.node.is_coordinator();
         let merging = self.phase == Phase::Merge && turn.status() == Status::Election;
         if mine && merging && !turn.node.state.up.contains(from) {
             turn.node.state.up.insert(from);
@@ -256,7 +288,7 @@ impl<const W: usize> Invitation<W> {
 
     /// I12
     pub fn reorganized(&mut self, turn: &mut Turn<'_, W>, group: GroupId, definition: &[u8]) {
-        if self.phase != Phase::Reorg || turn.node.state.group != Some(group) {
+        if self.phase != Phase::Reorg || !group.is(&turn.node.state.group) {
             return;
         }
         let Some(definition) = Definition::new(definition) else {
@@ -284,13 +316,13 @@ impl<const W: usize> Invitation<W> {
         turn.close_round();
         turn.node.state.status = Status::Normal;
         turn.start_application();
-        self.silence.heard(&turn.node.state.up);
+        turn.all_members_heard();
         turn.set_timer(Timer::Check, turn.node.config.timing.check);
         turn.beat();
     }
 
     /// I15: again, with those who did answer, under a new number.
-    fn distribution_failed(&mut self, turn: &mut Turn<'_, W>) {
+    pub(super) fn distribution_failed(&mut self, turn: &mut Turn<'_, W>) {
         let answered = turn.node.state.up.intersection(turn.node.call.answered());
         if turn.node.config.errata.has(Erratum::E19) {
             turn.node.state.up = answered;
@@ -322,19 +354,24 @@ impl<const W: usize> Invitation<W> {
             Phase::Distribute => self.distribution_failed(turn),
             // I10: the inviter is gone. The application overran Tr.
             Phase::Accepting | Phase::Reorg => self.recovery(turn),
-            Phase::Probe => self.coordinator_is_dead(turn),
+            Phase::Probe => {
+                turn.unanswered_probe();
+                self.coordinator_is_dead(turn);
+            }
+            Phase::Inquire => self.inquiry_ended(turn),
             Phase::Idle => {}
         }
     }
 
     /// I19. The highest of the members that are left invites the others; they are all Normal in the
     /// old group, and everybody knows who they are.
-    fn coordinator_is_dead(&mut self, turn: &mut Turn<'_, W>) {
+    pub(super) fn coordinator_is_dead(&mut self, turn: &mut Turn<'_, W>) {
         let state = &turn.node.state;
+        let normal = state.status == Status::Normal;
         match state.coordinator {
-            Some(dead) if state.status == Status::Normal => {
+            Some(dead) if normal && !turn.node.config.is_observer() => {
                 self.others = NodeSet::EMPTY;
-                let remaining = state.up.without(dead);
+                let remaining = turn.node.state.up.without(dead);
                 turn.node.seen.remove(dead);
                 self.merge(turn, remaining);
             }
@@ -373,6 +410,7 @@ impl<const W: usize> Invitation<W> {
                 self.send_forward(turn, group);
             }
             Phase::Probe => turn.send_probe(),
+            Phase::Inquire => turn.send_inquiry(),
             Phase::Idle | Phase::Defer | Phase::Reorg => {}
         }
     }
@@ -385,7 +423,7 @@ impl<const W: usize> Invitation<W> {
         standing: Standing,
         message: Message<'_, W>,
     ) -> Result<(), Reject> {
-        if standing != Standing::Awaited {
+        if standing != Standing::Awaited && self.phase != Phase::Inquire {
             return Err(Reject::NotAwaited);
         }
         match (self.phase, message) {
@@ -418,6 +456,11 @@ impl<const W: usize> Invitation<W> {
                     self.suspicion_was_wrong(turn);
                 } else {
                     self.recovery(turn);
+                }
+            }
+            (Phase::Inquire, Message::Heard { heard }) => {
+                if turn.vouched(&heard) {
+                    self.inquiry_ended(turn);
                 }
             }
             _ => return Err(Reject::NotAwaited),

@@ -40,6 +40,12 @@ impl<const W: usize> Invitation<W> {
             Message::Beat { group, .. } if group.coordinator == from => {
                 self.beat_heard(turn, from, group);
             }
+            Message::Leaving { .. } => self.leaving(turn, from),
+            Message::HaveYouHeard { group, about } => {
+                if turn.have_you_heard(request, group, &about) {
+                    self.defer_probe(turn);
+                }
+            }
             Message::AreYouCoordinator { .. } | Message::Ready { .. } | Message::Beat { .. } => {
                 return Err(Reject::Field);
             }
@@ -57,14 +63,18 @@ impl<const W: usize> Invitation<W> {
         roll_call: bool,
     ) {
         let state = &turn.node.state;
-        let yes = state.status == Status::Normal && turn.node.is_coordinator();
+        let coordinates = state.status == Status::Normal && turn.node.is_coordinator();
+        let yes = coordinates || turn.is_lone_observer();
         let (own_group, up) = (state.group, if yes { state.up } else { NodeSet::EMPTY });
-        let called = roll_call && own_group == Some(group);
+        let called = roll_call && group.is(&own_group);
         if yes || called {
             turn.answer(request, Message::AycAns { yes, group: own_group, up });
         }
-        if own_group == Some(group) {
+        if group.is(&own_group) {
             self.heard(turn);
+        } else if !turn.node.config.preempt {
+            // It sends no Beat meanwhile, and may have to be invited by this node.
+            self.foreign_beat(turn, request.from);
         }
     }
 
@@ -80,7 +90,7 @@ impl<const W: usize> Invitation<W> {
         let same = group.is_some() && group == state.group;
         if !request.named {
             // A higher member of this group probes the coordinator.
-            if same && turn.node.config.outranks(request.from, turn.me()) {
+            if same && turn.may_take_over(request.from) {
                 self.defer_probe(turn);
             }
             return;
@@ -139,7 +149,8 @@ impl<const W: usize> Invitation<W> {
             return;
         }
         let to_self = group.coordinator == me && !errata.has(Erratum::E14);
-        if !invited || to_self || turn.status() != Status::Normal {
+        let free = turn.status() == Status::Normal || turn.is_lone_observer();
+        if !invited || to_self || !free {
             return;
         }
         if !turn.in_time(request, Duration::ZERO) {
@@ -196,7 +207,7 @@ impl<const W: usize> Invitation<W> {
         let me = turn.me();
         let waiting = turn.status() == Status::Reorganization
             || self.phase == Phase::Accepting && !turn.node.config.errata.has(Erratum::E15);
-        if turn.node.state.group != Some(group) || turn.node.is_coordinator() {
+        if !group.is(&turn.node.state.group) || turn.node.is_coordinator() {
             turn.answer(request, Message::ReadyAns { ok: false });
             return;
         }
@@ -240,7 +251,7 @@ impl<const W: usize> Invitation<W> {
         request: &Request,
         group: GroupId,
     ) {
-        if turn.status() != Status::Reorganization || turn.node.state.group != Some(group) {
+        if turn.status() != Status::Reorganization || !group.is(&turn.node.state.group) {
             return;
         }
         if !turn.in_time(request, turn.node.config.timing.ts) {

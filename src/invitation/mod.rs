@@ -25,9 +25,8 @@ mod member;
 #[cfg(test)]
 mod tests;
 
-use crate::effects::Ticket;
+use crate::effects::{Note, Ticket};
 use crate::id::{GroupId, NodeId, NodeSet, PerNode};
-use crate::silence::Silence;
 use crate::state::{Definition, Status};
 use crate::station::{AcceptedReady, Turn};
 use crate::time::{Duration, Instant};
@@ -51,6 +50,8 @@ enum Phase {
     Accepting,
     /// Timeout: is the coordinator of this group there?
     Probe,
+    /// Has anybody heard of the nodes that this one misses?
+    Inquire,
 }
 
 /// What another coordinator said of its group.
@@ -81,7 +82,6 @@ pub struct Invitation<const W: usize> {
     /// When a wait for higher coordinators ends, however often it is interrupted.
     defer_until: Option<Instant>,
     forward: Option<Forward<W>>,
-    silence: Silence<W>,
     own_save: Option<Ticket>,
     ready: Option<AcceptedReady>,
     /// When a higher foreign coordinator was last heard.
@@ -104,7 +104,6 @@ impl<const W: usize> Invitation<W> {
             round_began: Instant(0),
             defer_until: None,
             forward: None,
-            silence: Silence::new(),
             own_save: None,
             ready: None,
             higher_heard: None,
@@ -121,6 +120,10 @@ impl<const W: usize> Invitation<W> {
         let me = turn.me();
         let state = &mut turn.node.state;
         state.group = Some(group);
+        if turn.node.config.is_observer() {
+            self.lone_observer(turn);
+            return;
+        }
         state.coordinator = Some(me);
         self.alone(turn);
         // Hear for a period of Beats who else is there; then ask.
@@ -128,6 +131,47 @@ impl<const W: usize> Invitation<W> {
         let soon = timing.beat + timing.tm;
         turn.set_timer(Timer::Check, soon);
         self.foreign_beats_until = turn.now + soon;
+    }
+
+    /// An observer without a coordinator is in no state to work. Its group number serves for others
+    /// to invite it, and its Beats for them to find it.
+    fn lone_observer(&mut self, turn: &mut Turn<'_, W>) {
+        let state = &mut turn.node.state;
+        state.coordinator = None;
+        state.up = NodeSet::EMPTY;
+        state.definition = None;
+        state.status = Status::Election;
+        turn.note(Note::OnlyObservers);
+        turn.beat();
+    }
+
+    /// A node leaves on purpose: what would follow from its silence follows at once.
+    fn leaving(&mut self, turn: &mut Turn<'_, W>, from: NodeId) {
+        turn.departed(from);
+        let state = &turn.node.state;
+        let normal = state.status == Status::Normal;
+        if state.coordinator == Some(from) {
+            if !normal {
+                self.recovery(turn);
+            } else if turn.heirs_above().is_empty() {
+                self.coordinator_is_dead(turn);
+            } else {
+                self.defer_probe(turn);
+            }
+        } else if turn.node.is_coordinator() && state.up.contains(from) {
+            match self.phase {
+                Phase::Merge => turn.node.state.up.remove(from),
+                Phase::Distribute => {
+                    turn.node.state.up.remove(from);
+                    self.distribution_failed(turn);
+                }
+                _ if normal => {
+                    self.others = NodeSet::EMPTY;
+                    self.merge(turn, turn.node.state.up.without(from));
+                }
+                _ => {}
+            }
+        }
     }
 
     /// The group of this node has no other members: `single(g)` needs no agreement.
@@ -179,8 +223,37 @@ impl<const W: usize> Invitation<W> {
         if self.phase != Phase::Idle || coordinator == turn.me() {
             return;
         }
+        if turn.ask_about_coordinator(coordinator) {
+            self.phase = Phase::Inquire;
+        } else {
+            self.probe(turn, coordinator);
+        }
+    }
+
+    fn probe(&mut self, turn: &mut Turn<'_, W>, coordinator: NodeId) {
         self.phase = Phase::Probe;
         turn.probe(coordinator);
+    }
+
+    fn inquiry_ended(&mut self, turn: &mut Turn<'_, W>) {
+        let missed = turn.missed();
+        self.phase = Phase::Idle;
+        turn.close_round();
+        match turn.node.state.coordinator {
+            Some(coordinator) if coordinator != turn.me() => {
+                if missed.is_empty() {
+                    turn.arm_quiet();
+                } else {
+                    self.probe(turn, coordinator);
+                }
+            }
+            _ if missed.is_empty() => {}
+            // I21: re-form without the members that are gone.
+            _ => {
+                self.others = NodeSet::EMPTY;
+                self.merge(turn, turn.node.state.up.difference(&missed));
+            }
+        }
     }
 
     /// A sign of life of the coordinator of this very group.
@@ -188,7 +261,13 @@ impl<const W: usize> Invitation<W> {
         if turn.node.is_coordinator() {
             return;
         }
+        turn.sign_of_life();
         match self.phase {
+            Phase::Inquire => {
+                self.phase = Phase::Idle;
+                turn.close_round();
+                turn.arm_quiet();
+            }
             Phase::Probe => self.suspicion_was_wrong(turn),
             Phase::Idle => turn.arm_quiet(),
             _ => {}
@@ -197,7 +276,7 @@ impl<const W: usize> Invitation<W> {
 
     fn suspicion_was_wrong(&mut self, turn: &mut Turn<'_, W>) {
         if let Some(coordinator) = turn.node.state.coordinator {
-            turn.clear_of_suspicion(coordinator);
+            turn.answered_probe(coordinator);
         }
         self.phase = Phase::Idle;
         turn.close_round();
@@ -206,7 +285,7 @@ impl<const W: usize> Invitation<W> {
 
     /// A higher member of this group is probing the coordinator: leave it to that node for two T.
     fn defer_probe(&mut self, turn: &mut Turn<'_, W>) {
-        if self.phase == Phase::Probe {
+        if matches!(self.phase, Phase::Probe | Phase::Inquire) {
             self.phase = Phase::Idle;
             turn.close_round();
             turn.arm_quiet();

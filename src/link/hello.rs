@@ -24,18 +24,18 @@ impl<const W: usize> Turn<'_, W> {
     ) -> Result<(), Reject> {
         let Message::Hello { asks, waking, echoes, .. } = message else { return Ok(()) };
         let (me, boot, from) = (self.me(), self.node.boot, opened.frame.source);
-        let link = &mut self.node.link;
         if echoes.contains(me, boot) {
-            link.prove(from, opened);
+            self.prove(opened);
         }
-        if *waking {
+        let link = &mut self.node.link;
+        let followed = link.is_followed(from, opened.frame.boot);
+        if followed && *waking {
             link.waking.insert(from);
-        } else {
+        } else if followed {
             link.waking.remove(from);
         }
-        let followed = link.is_followed(from, opened.frame.boot);
         if *asks && named || !followed {
-            self.owe_hello(from);
+            self.owe_hello(from, *waking);
         }
         if followed { Ok(()) } else { Err(Reject::Unproven) }
     }
@@ -43,11 +43,11 @@ impl<const W: usize> Turn<'_, W> {
     /// A datagram that is no Hello: whether it may change anything.
     pub(crate) fn admit(&mut self, frame: &Frame<'_>) -> Result<(), Reject> {
         let from = frame.source;
-        self.node.link.waking.remove(from);
         if !self.node.link.is_followed(from, frame.boot) {
-            self.owe_hello(from);
+            self.owe_hello(from, false);
             return Err(Reject::Unproven);
         }
+        self.node.link.waking.remove(from);
         if frame.kind.is_reply() {
             return Ok(());
         }
@@ -71,18 +71,18 @@ impl<const W: usize> Turn<'_, W> {
     pub(crate) fn greet_group(&mut self) {
         let strangers = self.node.state.up.difference(&self.node.link.proven);
         for member in strangers.iter() {
-            self.owe_hello(member);
+            self.owe_hello(member, false);
         }
     }
 
-    fn owe_hello(&mut self, to: NodeId) {
+    fn owe_hello(&mut self, to: NodeId, waking: bool) {
         if self.is_hushed(to) {
             return;
         }
         let link = &mut self.node.link;
         link.owed.insert(to);
         // A node that is awake can wait for the Hello that ends the greeting.
-        let soon = link.waking.contains(to) || self.node.greeted();
+        let soon = waking || self.node.greeted();
         if soon && self.node.timers.deadline(Timer::Hello).is_none() {
             let timing = &self.node.config.timing;
             let rank = self.node.config.members().rank_by_id(self.me()) as u64;

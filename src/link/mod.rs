@@ -16,7 +16,7 @@
 //!          unknown), content (see `wire`); then the tag (16)
 //!  nonce:  network (2), source (1), 0 (1), boot epoch (4), sequence (4)
 //!  Hello:  flags (1: asks, 2: waking), uptime ms (4), instance (4), count (1), (id, boot epoch) ...
-//!  Clash:  instance of the board that fell silent (4)
+//!  Clash:  instance of the board that fell silent (4; 0: the sender itself)
 //! ```
 //!
 //! # Order of the checks
@@ -40,7 +40,8 @@
 //! present boot epoch, as anything that it sends to this node alone does once it knows it, or a
 //! Hello to all that lists it. An unproven peer changes no state; it is answered with a Hello. A peer
 //! that was proven and claims a later boot is followed in the boot before until the later one is
-//! proven: a second board with its id must not take its place by a claim (`clash.rs`).
+//! proven: a second board with its id must not take its place by a claim (`clash.rs`). Nor does a claim
+//! shut anybody out: of all boots after the one that is followed the first that is proven counts.
 //!
 //! A node that wakes greets before it takes part in elections (`greeting.rs`): Hello to all, and T
 //! for the answers, as in any round. After that everybody alive is proven to it, and its next Hello
@@ -68,11 +69,12 @@ use crate::wire::Destination;
 /// What is known of another node.
 #[derive(Debug, Clone, Copy)]
 struct Peer {
-    /// The boot epoch whose datagrams are followed. 0: never heard.
+    /// The boot epoch whose datagrams are followed: proven once. 0: none.
     epoch: u32,
     /// The last sequence number of that boot that was handled.
     sequence: u32,
-    /// A later boot epoch that it claims but has not proven. The boot before is followed until then.
+    /// The later boot epoch that was heard last and is not proven; 0: none. The boot before is
+    /// followed until then.
     claimed: u32,
     /// The last sequence number heard of that later boot.
     claimed_sequence: u32,
@@ -97,8 +99,12 @@ pub struct Link<const W: usize> {
     keys: Keys,
     /// Tells this board, in this boot, from another with the same id.
     instance: u32,
+    /// A twin was heard that woke within T of this node, and has the lower instance.
+    stays_for_instance: bool,
     /// The sequence number of the last datagram sent.
     sequence: u32,
+    /// Of a clash that is being told: the instance that fell silent, and how often it is told yet.
+    clash: (u32, u8),
     woke: Instant,
     /// How many steps of the greeting are done.
     greeting_steps: u8,
@@ -121,12 +127,14 @@ pub struct Link<const W: usize> {
 }
 
 impl<const W: usize> Link<W> {
-    /// Everybody is unknown. `instance`: a random number of this boot of this board.
+    /// Everybody is unknown. `instance`: a random number of this boot of this board, not 0.
     pub fn new(keys: Keys, instance: u32) -> Self {
         Self {
             keys,
-            instance,
+            instance: instance.max(1),
+            stays_for_instance: false,
             sequence: 0,
+            clash: (0, 0),
             woke: Instant(0),
             greeting_steps: 0,
             peers: PerNode::all(Peer::STRANGER),
@@ -171,6 +179,11 @@ impl<const W: usize> Link<W> {
     #[cfg(test)]
     pub(crate) fn use_up_sequence(&mut self) {
         self.sequence = u32::MAX;
+    }
+
+    /// The boot of this node whose datagrams are followed.
+    pub(crate) fn followed_epoch(&self, id: NodeId) -> u32 {
+        self.peers[id].epoch
     }
 
     /// The boot epoch in which a receiver is known.

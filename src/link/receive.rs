@@ -25,7 +25,10 @@ impl<const W: usize> Turn<'_, W> {
             None => Err(Reject::Key),
             Some(key) => {
                 if source != me && !gaps.freshness() {
-                    link.peers[source].admit(&header)?;
+                    // What was said in the clear, by whomever, is nothing to measure a seal by.
+                    let clear = link.clear.contains(source);
+                    let peer = if clear { &Peer::STRANGER } else { &link.peers[source] };
+                    peer.admit(&header)?;
                 }
                 seal::open(&header, key, gaps, datagram)
             }
@@ -37,7 +40,10 @@ impl<const W: usize> Turn<'_, W> {
             }
             Ok(opened) => {
                 let proves = opened.receiver == self.node.boot || gaps.freshness();
-                self.node.link.advance(&opened, proves);
+                self.node.link.advance(&opened);
+                if proves {
+                    self.prove(&opened);
+                }
                 Ok(opened)
             }
             Err(reason) => {
@@ -46,6 +52,17 @@ impl<const W: usize> Turn<'_, W> {
                 }
                 Err(reason)
             }
+        }
+    }
+
+    /// This datagram proves the boot that it is of, and maybe that its sender has rebooted.
+    pub(super) fn prove(&mut self, opened: &Opened<'_>) {
+        let source = opened.frame.source;
+        let link = &mut self.node.link;
+        let lived = link.living.contains(source);
+        link.prove(opened);
+        if lived && !link.living.contains(source) {
+            self.rebooted(source);
         }
     }
 
@@ -100,47 +117,41 @@ impl Peer {
 }
 
 impl<const W: usize> Link<W> {
-    /// An authentic datagram: its number is used up, if it is of the boot that is followed.
-    fn advance(&mut self, opened: &Opened<'_>, proves: bool) {
+    /// An authentic datagram: its number is used up. Of a boot that is not followed that says no more
+    /// than that the boot exists, or existed: only a proof has it followed.
+    fn advance(&mut self, opened: &Opened<'_>) {
         let source = opened.frame.source;
-        let was_clear = self.clear.contains(source);
-        self.clear.remove(source);
         let peer = &mut self.peers[source];
-        let boot = opened.frame.boot;
-        if boot > peer.latest_epoch() || was_clear {
-            peer.claimed = boot;
-            self.hushed.remove(source);
-            if self.proven.contains(source) && !was_clear {
-                self.living.insert(source);
-            }
+        if self.clear.contains(source) {
+            let failures = peer.failures;
+            *peer = Peer { failures, ..Peer::STRANGER };
+            self.clear.remove(source);
             self.proven.remove(source);
         }
+        let boot = opened.frame.boot;
         if boot == peer.epoch {
             peer.sequence = opened.sequence;
-        } else if boot == peer.claimed {
-            peer.claimed_sequence = opened.sequence;
+            return;
         }
-        if proves || !self.living.contains(source) {
-            self.follow(source, boot, opened.sequence);
+        if boot > peer.latest_epoch() {
+            self.hushed.remove(source);
         }
-        if proves {
-            self.prove(source, opened);
+        (peer.claimed, peer.claimed_sequence) = (boot, opened.sequence);
+        if self.proven.contains(source) {
+            self.proven.remove(source);
+            self.living.insert(source);
         }
     }
 
-    /// From now on the datagrams of this boot are followed.
-    fn follow(&mut self, source: NodeId, boot: u32, sequence: u32) {
+    /// This datagram proves the boot that it is of. Any boot after the one that is followed can be
+    /// proven, also if a later one was claimed meanwhile: the claim may be a recording of a board that
+    /// is gone.
+    fn prove(&mut self, opened: &Opened<'_>) {
+        let source = opened.frame.source;
         let peer = &mut self.peers[source];
-        if boot == peer.latest_epoch() {
-            peer.epoch = boot;
-            peer.sequence = sequence;
-        }
-    }
-
-    /// This datagram proves the boot that it is of.
-    pub(super) fn prove(&mut self, source: NodeId, opened: &Opened<'_>) {
-        self.follow(source, opened.frame.boot, opened.sequence);
-        if opened.frame.boot == self.peers[source].latest_epoch() {
+        if opened.frame.boot == peer.claimed {
+            (peer.epoch, peer.sequence) = (peer.claimed, opened.sequence);
+            peer.claimed = 0;
             self.proven.insert(source);
             self.living.remove(source);
         }

@@ -11,8 +11,8 @@ use super::Gaps;
 use crate::id::NodeId;
 use crate::key::{Keys, LinkKey};
 use crate::wire::{
-    DATAGRAM_BYTES_MAX, Destination, Envelope, Frame, HEADER_BYTES as CLEAR_HEADER_BYTES, Kind,
-    Message, Reject, Writer,
+    DATAGRAM_BYTES_MAX, Destination, Envelope, Frame, HEADER_BYTES as CLEAR_HEADER_BYTES, Head,
+    Kind, Message, Reject, Writer,
 };
 
 /// The version of the protocol whose datagrams are sealed.
@@ -72,33 +72,15 @@ impl Header {
         let Some(header) = header.filter(|_| datagram.len() >= BYTES_MIN) else {
             return Err(Reject::TooShort);
         };
-        let [_, kind, n0, n1, source, destination, b0, b1, b2, b3, s0, s1, s2, s3, key] = *header;
-        let kind = Kind::from_byte(kind).ok_or(Reject::Kind)?;
-        let destination = NodeId::new(destination).map_or(Destination::All, Destination::Node);
-        if kind.is_reply() && destination == Destination::All {
-            return Err(Reject::Field);
-        }
-        Ok(Self {
-            kind,
-            network: u16::from_le_bytes([n0, n1]),
-            source: NodeId::new(source).ok_or(Reject::UnknownSender)?,
-            destination,
-            boot: u32::from_le_bytes([b0, b1, b2, b3]),
-            sequence: u32::from_le_bytes([s0, s1, s2, s3]),
-            key,
-        })
+        let [head @ .., s0, s1, s2, s3, key] = *header;
+        let Head { kind, network, source, destination, boot } = Head::parse(head)?;
+        let sequence = u32::from_le_bytes([s0, s1, s2, s3]);
+        Ok(Self { kind, network, source, destination, boot, sequence, key })
     }
 
     fn emit(&self, w: &mut Writer<'_>) {
-        w.byte(VERSION);
-        w.byte(self.kind as u8);
-        w.slice(&self.network.to_le_bytes());
-        w.byte(self.source.get());
-        w.byte(match self.destination {
-            Destination::Node(id) => id.get(),
-            Destination::All => 0,
-        });
-        w.slice(&self.boot.to_le_bytes());
+        let Self { kind, network, source, destination, boot, .. } = *self;
+        Head { kind, network, source, destination, boot }.emit(VERSION, w);
         w.slice(&self.sequence.to_le_bytes());
         w.byte(self.key);
     }

@@ -15,6 +15,7 @@ use crate::timers::Timer;
 use crate::wire::{DATAGRAM_BYTES_MAX, Destination, Echoes, Envelope, Kind, Message, Reject};
 use std::boxed::Box;
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::vec::Vec;
 
 /// The epoch that a node on the bench finds stored, and the one that it runs in.
@@ -189,6 +190,12 @@ impl<const W: usize> Acts<W> {
     }
 }
 
+impl<const W: usize> Node<W> {
+    pub fn station(&self) -> &Station<W> {
+        &self.station
+    }
+}
+
 /// A node with the clock, the network and the storage in the hands of a test.
 #[derive(Debug)]
 pub struct Bench<const W: usize> {
@@ -198,6 +205,8 @@ pub struct Bench<const W: usize> {
     pub peer_call: u32,
     /// The sequence number of the latest datagram that a peer made.
     pub peer_sequence: Cell<u32>,
+    /// The boots of the peers, of those that have rebooted.
+    peer_boots: BTreeMap<u8, u32>,
     /// The Hellos of the node. They are the link's affair: its tests look at them here.
     pub hellos: Vec<Sent<W>>,
     /// The versions of the datagrams of the last step.
@@ -214,6 +223,7 @@ impl<const W: usize> Bench<W> {
             now: Instant(1_000_000),
             peer_call: 100,
             peer_sequence: Cell::new(0),
+            peer_boots: BTreeMap::new(),
             hellos: Vec::new(),
             versions: Vec::new(),
             last_tick: Instant(0),
@@ -273,6 +283,11 @@ impl<const W: usize> Bench<W> {
     }
 
     // --- looking at the node ----------------------------------------------------------------
+
+    /// Until when the datagrams of the last step may leave.
+    pub fn leaves_by(&self) -> Option<Instant> {
+        self.effects.leaves_by()
+    }
 
     pub fn state(&self) -> &StateVector<W> {
         self.node.state_vector()
@@ -372,6 +387,11 @@ impl<const W: usize> Bench<W> {
         self.step(Event::Datagram { received, bytes: &mut bytes.to_vec() })
     }
 
+    /// From now on the datagrams of this peer are of another boot of it.
+    pub fn reboot_peer(&mut self, peer: u8) {
+        *self.peer_boots.entry(peer).or_insert(PEER_BOOT) += 2;
+    }
+
     /// A new broadcast of a peer that names `awaited`.
     pub fn hear(&mut self, from: u8, awaited: &[u8], message: Message<'_, W>) -> Acts<W> {
         self.peer_call += 1;
@@ -436,7 +456,7 @@ impl<const W: usize> Bench<W> {
             network: self.node.config().network,
             source: id(from),
             destination,
-            boot: PEER_BOOT,
+            boot: self.peer_boots.get(&from).copied().unwrap_or(PEER_BOOT),
             sequence: self.peer_sequence.get(),
             key: 1,
         }

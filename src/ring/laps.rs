@@ -4,11 +4,12 @@ use core::cmp::Ordering;
 
 use super::{Phase, Ring};
 use crate::effects::{FailCause, Note, Ticket};
+use crate::errata::Erratum;
 use crate::id::{GroupId, NodeId, NodeSet};
 use crate::state::{Definition, Status};
 use crate::station::{AcceptedReady, Request, Saving, Turn};
 use crate::timers::Timer;
-use crate::wire::{Kind, Lap, Message, Reject, Token};
+use crate::wire::{Incumbent, Kind, Lap, Message, Reject, Token};
 
 /// Limits double while one's own runs fail, this often.
 const DOUBLINGS_MAX: u8 = 2;
@@ -42,6 +43,7 @@ impl<const W: usize> Ring<W> {
         self.lap = Lap::Elect;
         self.own_save = None;
         self.ready = None;
+        self.incumbent = None;
         let state = &mut turn.node.state;
         state.status = Status::Election;
         state.halted_by = Some(run);
@@ -61,9 +63,13 @@ impl<const W: usize> Ring<W> {
         let (ring, wait) = match self.lap {
             Lap::Elect => {
                 self.list.insert(me);
+                self.suspects = self.suspects.union(&turn.node.departed);
+                self.stand(turn);
                 let ring = turn.node.config.members().difference(&self.suspects);
                 // The lap ends at its initiator, whatever anybody thinks of that node.
-                (turn.node.state.halted_by.map_or(ring, |run| ring.with(run.coordinator)), timing.t)
+                let initiator = turn.node.state.halted_by.map(|run| run.coordinator);
+                let initiator = initiator.filter(|_| !turn.node.config.errata.has(Erratum::R5));
+                (initiator.map_or(ring, |initiator| ring.with(initiator)), timing.t)
             }
             Lap::Coord => (self.list, timing.t),
             Lap::Ready => (self.list, timing.distribute()),
@@ -98,6 +104,7 @@ impl<const W: usize> Ring<W> {
             round: self.round,
             list: self.list,
             suspects: self.suspects,
+            incumbent: self.incumbent,
             definition: definition.as_bytes(),
         });
         turn.send_round(next, message);
@@ -108,7 +115,9 @@ impl<const W: usize> Ring<W> {
         let Some(dead) = self.next else { return };
         let initiator = turn.node.state.halted_by.map(|run| run.coordinator);
         match self.lap {
-            Lap::Elect if initiator == Some(dead) => self.start(turn, NodeSet::EMPTY),
+            Lap::Elect if initiator == Some(dead) && !turn.node.config.errata.has(Erratum::R5) => {
+                self.start(turn, NodeSet::EMPTY);
+            }
             Lap::Coord if self.highest(turn) == Some(dead) => self.start(turn, NodeSet::EMPTY),
             Lap::Ready => self.start(turn, NodeSet::EMPTY),
             Lap::Elect | Lap::Coord => {
@@ -119,9 +128,24 @@ impl<const W: usize> Ring<W> {
         }
     }
 
+    /// Who coordinates those of the list: R24, or the highest that is no observer.
     fn highest(&self, turn: &Turn<'_, W>) -> Option<NodeId> {
-        let outranks = |one, other| turn.node.config.outranks(one, other);
-        self.list.iter().reduce(|one, other| if outranks(one, other) { one } else { other })
+        let config = &turn.node.config;
+        let candidates = self.list.difference(&config.observers);
+        let incumbent = self.incumbent.filter(|one| candidates.contains(one.id));
+        let higher = |one, other| if config.outranks(one, other) { one } else { other };
+        incumbent.map(|one| one.id).or_else(|| candidates.iter().reduce(higher))
+    }
+
+    /// R24: this node keeps its role, if nobody has a better claim.
+    fn stand(&mut self, turn: &Turn<'_, W>) {
+        let (config, me) = (&turn.node.config, turn.me());
+        let stays = self
+            .incumbent
+            .is_none_or(|other| (self.led, config.outranks(me, other.id)) > (other.members, false));
+        if !config.preempt && self.led > 0 && stays {
+            self.incumbent = Some(Incumbent { id: me, members: self.led });
+        }
     }
 
     /// A token has come.
@@ -142,12 +166,9 @@ impl<const W: usize> Ring<W> {
             Ordering::Less => return Err(Reject::NotAwaited),
         }
         match token.lap {
-            Lap::Elect => {
-                self.elect(turn, request, token);
-                return Ok(());
-            }
+            Lap::Elect => self.elect(turn, request, token)?,
             // R12: silence, so that a run that counts on this node in vain goes on without it.
-            _ if turn.node.state.halted_by != Some(token.run) => return Err(Reject::NotAwaited),
+            _ if !token.run.is(&turn.node.state.halted_by) => return Err(Reject::NotAwaited),
             _ if !token.list.contains(turn.me()) => return Err(Reject::NotAwaited),
             Lap::Coord => {
                 turn.answer_each(request, Message::HopAck);
@@ -168,7 +189,8 @@ impl<const W: usize> Ring<W> {
 
     /// R1: a run that passes over this node while it wakes must not find it in a smaller one later.
     pub(super) fn overheard(&mut self, turn: &mut Turn<'_, W>, token: &Token<'_, W>) {
-        if self.compare(turn, token) == Ordering::Greater {
+        let deaf = turn.node.config.errata.has(Erratum::R1);
+        if !deaf && self.compare(turn, token) == Ordering::Greater {
             self.round = token.round;
             turn.node.state.halted_by = Some(token.run);
         }
@@ -177,12 +199,23 @@ impl<const W: usize> Ring<W> {
     fn take_over(&mut self, turn: &Turn<'_, W>, token: &Token<'_, W>) {
         self.list = token.list.intersection(turn.node.config.members());
         self.suspects = token.suspects;
+        self.incumbent = token.incumbent;
         self.lap = token.lap;
     }
 
     /// R4 to R6
-    fn elect(&mut self, turn: &mut Turn<'_, W>, request: &Request, token: &Token<'_, W>) {
+    fn elect(
+        &mut self,
+        turn: &mut Turn<'_, W>,
+        request: &Request,
+        token: &Token<'_, W>,
+    ) -> Result<(), Reject> {
         let me = turn.me();
+        if turn.held_off(token.run.coordinator) {
+            // R25: without an answer it would go on alone.
+            turn.answer_each(request, Message::HopAck);
+            return Err(Reject::HeldOff);
+        }
         let place = self.compare(turn, token);
         let own = token.run.coordinator == me;
         if place == Ordering::Greater {
@@ -197,23 +230,52 @@ impl<const W: usize> Ring<W> {
                 self.take_over(turn, token);
                 self.pass_on(turn, me);
             }
-            Ordering::Equal if own && self.lap == Lap::Elect => {
+            Ordering::Equal
+                if turn.node.config.errata.has(Erratum::R5) && !token.list.contains(me) =>
+            {
+                self.join(turn, token.run, token.round);
+                self.take_over(turn, token);
+                self.pass_on(turn, me);
+            }
+            Ordering::Equal
+                if own && self.lap == Lap::Elect || turn.node.config.errata.has(Erratum::R5) =>
+            {
                 self.take_over(turn, token);
                 self.list.insert(me);
                 self.elect_closed(turn);
             }
-            Ordering::Less if turn.status() == Status::Normal => {
+            Ordering::Less if turn.status() == Status::Normal || self.is_stuck(turn) => {
                 self.provoked(turn, request.from);
             }
             _ => {}
         }
+        Ok(())
+    }
+
+    /// Whether the run of this node has lost its Elect lap, or closed it in vain (R23).
+    fn is_stuck(&self, turn: &Turn<'_, W>) -> bool {
+        self.lap == Lap::Elect && self.is_older_than_a_lap(turn)
+    }
+
+    pub(super) fn is_older_than_a_lap(&self, turn: &Turn<'_, W>) -> bool {
+        let lap = turn.node.config.timing.lap(turn.node.config.members().len());
+        turn.now.since(self.joined) > lap
     }
 
     /// R5: every live node has joined. The next lap ends at the highest, so it begins behind it.
     fn elect_closed(&mut self, turn: &mut Turn<'_, W>) {
         self.lap = Lap::Coord;
-        if let Some(highest) = self.highest(turn) {
-            self.pass_on(turn, highest);
+        self.list = self.list.iter().filter(|id| !turn.held_off(*id)).collect();
+        match self.highest(turn) {
+            Some(highest) => self.pass_on(turn, highest),
+            // R23
+            None => {
+                self.lap = Lap::Elect;
+                if self.failed_runs == 0 {
+                    turn.note(Note::OnlyObservers);
+                }
+                self.wait(turn);
+            }
         }
     }
 
@@ -238,7 +300,7 @@ impl<const W: usize> Ring<W> {
 
     /// R9
     pub fn reorganized(&mut self, turn: &mut Turn<'_, W>, group: GroupId, definition: &[u8]) {
-        if self.phase != Phase::Reorg || turn.node.state.group != Some(group) {
+        if self.phase != Phase::Reorg || !group.is(&turn.node.state.group) {
             return;
         }
         let Some(definition) = Definition::new(definition) else {
@@ -308,6 +370,8 @@ impl<const W: usize> Ring<W> {
     }
 
     fn become_normal(&mut self, turn: &mut Turn<'_, W>) {
+        let led = turn.node.is_coordinator().then(|| turn.node.state.up.len() + 1);
+        self.led = led.map_or(0, |members| members.min(u8::MAX.into()) as u8);
         turn.node.state.status = Status::Normal;
         self.failed_runs = 0;
         turn.cancel(Timer::Limit);
@@ -321,7 +385,7 @@ impl<const W: usize> Ring<W> {
         }
         self.wait(turn);
         self.become_normal(turn);
-        self.silence.heard(&turn.node.state.up);
+        turn.all_members_heard();
         turn.set_timer(Timer::Check, turn.node.config.timing.check);
         turn.beat();
     }

@@ -20,7 +20,7 @@
 //! | R3 | Start(S) | STOP; `run=(self, next); round+=1; h=run; st=Election; c=g=none; Up={}; list={self}`; limit R; pass Elect on |
 //! | R4 | Elect, `(round, run)` above one's own | STOP; HopAck; a run of one's own earlier life: Start({}) above it; else `h=run; st=Election; c=g=none; Up={}; list+=self`; limit R; pass Elect on |
 //! | R5 | Elect, one's own run, first return | HopAck; Coord to the node of `list` behind `max(list)` |
-//! | R6 | Elect, `(round, run)` below one's own | HopAck; Normal: Start({}) (allowance); else the run is extinct here |
+//! | R6 | Elect, `(round, run)` below one's own | HopAck; Normal, or a lap after joining still in Elect: Start({}) (allowance); else the run is extinct here |
 //! | R7 | Coord, `h=run, st=Election`, self in `list` | HopAck; `c=max(list); g=run; st=Reorganization`; pass on in `list`, but `max(list)` itself: R8 |
 //! | R8 | Coord at `max(list)` | `Up=list-self`; the application computes `d`, once (deadline Tr, else Start({})) |
 //! | R9 | ReorgDone(d) | save; pass Ready on in `list` |
@@ -37,13 +37,18 @@
 //! | R20 | Beat of another coordinator, Normal, `c=self`, outranking it | Start({}) (allowance) |
 //! | R21 | Beat of another coordinator, Normal, `c!=self` | the quiet timer ends within Q |
 //! | R22 | Beat while not Normal, of `h`, or a lap after joining | the group has formed without this node: Start({}) |
+//! | R23 | R5, all of `list` are observers | nobody can coordinate: as they are until R16 or R22 |
+//! | R24 | R3 and R4 without preemption, after a group that this node coordinated | it is the incumbent of the run, unless that knows one of a larger group or of a higher priority. R7: the incumbent of `list` goes before `max(list)` |
+//! | R25 | Elect of a run that a node held off began | HopAck, and the run is extinct here. R5: a node held off is left out of `list` |
+//! | R26 | Leaving from c, or at c from one of Up | the highest of Up that is left: Start({}); the others leave it to that one. Departed nodes are suspects of every run |
 //!
 //! # What holds
 //!
 //! - **Assertion 3, whatever the network does.** Only the initiator that lives on closes its Elect lap,
 //!   once, so that a run has one `max(list)`; only that node computes `d`, once. (Section 3.2 lets
 //!   any node close a lap whose initiator is dead. Two copies of a token could then be closed with
-//!   two lists under one number. Here whoever finds the initiator dead starts a run of its own.)
+//!   two lists under one number, and are in random runs of a build that does so (erratum R5). Here whoever
+//!   finds the initiator dead starts a run of its own.)
 //! - **Assertion 1, as long as datagrams take at most Tm and none is lost (Assumptions 8 and 9).**
 //!   `(round, h)` of a node never goes back while it runs, so that a larger run that has closed has
 //!   taken every live node out of all smaller ones; and a node that is skipped is down. A node that
@@ -52,8 +57,8 @@
 //!   afterwards: either it has heard of that run, and starts above it, or it wakes so late that
 //!   the larger token is ahead of every smaller one. For the same reason suspects are not handed on from
 //!   run to run: a run believes its own hops, and what its initiator has found out as a Normal node.
-//!   This is argued and simulated, not model-checked. Without the note of a waking node random runs of three
-//!   nodes find two coordinators; that the wait itself is needed rests on the argument alone.
+//!   This is argued and simulated, not model-checked. Without the note of a waking node random runs find two
+//!   coordinators (erratum R1); that the wait itself is needed rests on the argument alone.
 //! - **No token is immortal.** Each node takes each lap of a run at most once. That is the hop budget:
 //!   n per lap.
 //!
@@ -69,12 +74,11 @@ mod tests;
 use crate::budget::Budget;
 use crate::effects::{Note, Ticket};
 use crate::id::{NodeId, NodeSet};
-use crate::silence::Silence;
 use crate::state::Status;
 use crate::station::{AcceptedReady, Turn};
 use crate::time::Instant;
 use crate::timers::Timer;
-use crate::wire::Lap;
+use crate::wire::{Incumbent, Lap};
 
 /// What the node is in the middle of. One thing at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,6 +94,8 @@ enum Phase {
     Check,
     /// Timeout: is the coordinator of this group there?
     Probe,
+    /// Has anybody heard of the nodes that this one misses?
+    Inquire,
 }
 
 #[derive(Debug)]
@@ -103,11 +109,13 @@ pub struct Ring<const W: usize> {
     lap: Lap,
     list: NodeSet<W>,
     suspects: NodeSet<W>,
+    incumbent: Option<Incumbent>,
+    /// How large the group was that this node coordinated last, if it has been in no other since.
+    led: u8,
     /// Who is to take the token.
     next: Option<NodeId>,
     /// How many of one's own runs in a row came to nothing.
     failed_runs: u8,
-    silence: Silence<W>,
     provocations: Budget,
     /// The coordinator's own save of the group that it distributes.
     own_save: Option<Ticket>,
@@ -123,9 +131,10 @@ impl<const W: usize> Ring<W> {
             lap: Lap::Elect,
             list: NodeSet::EMPTY,
             suspects: NodeSet::EMPTY,
+            incumbent: None,
+            led: 0,
             next: None,
             failed_runs: 0,
-            silence: Silence::new(),
             provocations: Budget::FULL,
             own_save: None,
             ready: None,
@@ -165,8 +174,50 @@ impl<const W: usize> Ring<W> {
         {
             return;
         }
+        if turn.ask_about_coordinator(coordinator) {
+            self.phase = Phase::Inquire;
+        } else {
+            self.probe(turn, coordinator);
+        }
+    }
+
+    fn probe(&mut self, turn: &mut Turn<'_, W>, coordinator: NodeId) {
         self.phase = Phase::Probe;
         turn.probe(coordinator);
+    }
+
+    fn inquiry_ended(&mut self, turn: &mut Turn<'_, W>) {
+        let missed = turn.missed();
+        self.wait(turn);
+        match turn.node.state.coordinator {
+            _ if missed.is_empty() => {}
+            Some(coordinator) if coordinator != turn.me() => self.probe(turn, coordinator),
+            _ => self.start(turn, missed),
+        }
+    }
+
+    /// A higher member is on the case of the coordinator. Its token may take a while to get here.
+    fn defer(&mut self, turn: &mut Turn<'_, W>) {
+        if matches!(self.phase, Phase::Probe | Phase::Inquire) {
+            self.wait(turn);
+        }
+        let lap = turn.node.config.timing.lap(turn.node.config.members().len());
+        turn.postpone_quiet(lap);
+    }
+
+    /// R26: a node leaves on purpose. What would follow from its silence follows at once.
+    fn leaving(&mut self, turn: &mut Turn<'_, W>, from: NodeId) {
+        turn.departed(from);
+        let state = &turn.node.state;
+        if state.coordinator == Some(from) && !turn.heirs_above().is_empty() {
+            self.defer(turn);
+        } else if state.coordinator == Some(from)
+            || turn.node.is_coordinator() && state.up.contains(from)
+        {
+            self.start(turn, NodeSet::EMPTY);
+        } else if self.phase == Phase::Hop && self.next == Some(from) {
+            self.hop_failed(turn);
+        }
     }
 
     /// Back to Idle; a Normal member waits for a sign of life.
@@ -180,10 +231,11 @@ impl<const W: usize> Ring<W> {
 
     /// A sign of life of the coordinator of this very group.
     fn heard(&mut self, turn: &mut Turn<'_, W>) {
+        turn.sign_of_life();
         if let (Phase::Probe, Some(coordinator)) = (self.phase, turn.node.state.coordinator) {
-            turn.clear_of_suspicion(coordinator);
+            turn.answered_probe(coordinator);
         }
-        if matches!(self.phase, Phase::Idle | Phase::Probe) {
+        if matches!(self.phase, Phase::Idle | Phase::Probe | Phase::Inquire) {
             self.wait(turn);
         }
     }
@@ -205,8 +257,10 @@ impl<const W: usize> Ring<W> {
             // R17
             Phase::Probe => {
                 let silent = *turn.node.call.awaited();
+                turn.unanswered_probe();
                 self.start(turn, silent);
             }
+            Phase::Inquire => self.inquiry_ended(turn),
             Phase::Idle => {}
         }
     }
@@ -216,6 +270,7 @@ impl<const W: usize> Ring<W> {
         match self.phase {
             Phase::Hop => self.send_token(turn),
             Phase::Probe => turn.send_probe(),
+            Phase::Inquire => turn.send_inquiry(),
             Phase::Check => {
                 self.send_check(turn);
                 turn.arm_repeat(period);

@@ -27,6 +27,12 @@ impl<const W: usize> Ring<W> {
             Message::AreYouThere { group, .. } => self.are_you_there(turn, request, group),
             Message::AreYouNormal { group } => self.are_you_normal(turn, request, group),
             Message::Beat { group, .. } => self.beat_heard(turn, request.from, group),
+            Message::HaveYouHeard { group, about } => {
+                if turn.have_you_heard(request, group, &about) {
+                    self.defer(turn);
+                }
+            }
+            Message::Leaving { .. } => self.leaving(turn, request.from),
             _ => return Err(Reject::WrongAlgorithm),
         }
         Ok(())
@@ -41,17 +47,12 @@ impl<const W: usize> Ring<W> {
         let above = turn.node.config.outranks(request.from, turn.me());
         if same && above && !request.named {
             // A higher member of this group probes the coordinator.
-            if self.phase == Phase::Probe {
-                self.wait(turn);
-            }
-            // Its token may take a while to get here.
-            let lap = turn.node.config.timing.lap(turn.node.config.members().len());
-            turn.postpone_quiet(lap);
+            self.defer(turn);
         }
     }
 
     fn are_you_normal(&mut self, turn: &mut Turn<'_, W>, request: &Request, group: GroupId) {
-        let normal = turn.node.state.group == Some(group) && turn.status() == Status::Normal;
+        let normal = group.is(&turn.node.state.group) && turn.status() == Status::Normal;
         turn.answer(request, Message::AynAns { normal });
         if normal && turn.node.state.coordinator == Some(request.from) {
             self.heard(turn);
@@ -64,12 +65,11 @@ impl<const W: usize> Ring<W> {
         let own_coordinator = state.coordinator == Some(from);
         if state.status != Status::Normal {
             // While this run is young, its token may still be on the way to an old coordinator.
-            let lap = turn.node.config.timing.lap(turn.node.config.members().len());
-            let left_out = turn.now.since(self.joined) > lap;
-            if state.halted_by == Some(group) || left_out {
+            let left_out = self.is_older_than_a_lap(turn);
+            if group.is(&state.halted_by) || left_out {
                 self.start(turn, NodeSet::EMPTY);
             }
-        } else if own_coordinator && state.group == Some(group) {
+        } else if own_coordinator && group.is(&state.group) {
             self.heard(turn);
         } else if own_coordinator {
             // It has gone on without this node, or this is an old Beat: ask.
@@ -104,11 +104,14 @@ impl<const W: usize> Ring<W> {
     }
 
     pub(super) fn check_ended(&mut self, turn: &mut Turn<'_, W>) {
-        let (silent, answered) = (*turn.node.call.awaited(), *turn.node.call.answered());
+        let gone = turn.members_gone();
         self.wait(turn);
-        self.silence.heard(&answered);
-        let gone = self.silence.unheard(&silent, turn.node.config.timing.silent_checks_max);
-        if !gone.is_empty() {
+        if gone.is_empty() {
+            return;
+        }
+        if turn.ask_about(&gone) {
+            self.phase = Phase::Inquire;
+        } else {
             self.start(turn, gone);
         }
     }
@@ -121,7 +124,7 @@ impl<const W: usize> Ring<W> {
         standing: Standing,
         message: Message<'_, W>,
     ) -> Result<(), Reject> {
-        if standing != Standing::Awaited {
+        if standing != Standing::Awaited && self.phase != Phase::Inquire {
             return Err(Reject::NotAwaited);
         }
         match (self.phase, message) {
@@ -132,6 +135,11 @@ impl<const W: usize> Ring<W> {
             (Phase::Check, Message::AynAns { .. }) => {
                 if turn.node.call.awaited().is_empty() {
                     self.check_ended(turn);
+                }
+            }
+            (Phase::Inquire, Message::Heard { heard }) => {
+                if turn.vouched(&heard) {
+                    self.inquiry_ended(turn);
                 }
             }
             _ => return Err(Reject::NotAwaited),

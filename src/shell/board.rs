@@ -48,6 +48,9 @@ pub trait Board {
     /// Page programs and sector erases since the boot.
     fn flash_counts(&self) -> (u32, u32);
 
+    /// Keys were replaced: wipes what is left of the former ones where calls have returned.
+    fn forget(&mut self);
+
     /// Keeps the state vector where a panic or a hardware reset can find it.
     fn remember(&mut self, state: &Summary<{ super::WORDS }>);
 }

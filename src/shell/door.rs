@@ -6,12 +6,15 @@
 
 use super::WORDS;
 use crate::id::{NodeId, NodeSet};
+use crate::wire::Kind;
 
 /// What a frame is to this node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guest {
-    /// A datagram that may be from a member.
-    Member,
+    /// A datagram that may be a question, or an announcement, of a member.
+    Request,
+    /// One that may be a member's answer to this node.
+    Answer,
     /// Something else that the IP stack may want: few of these at a time.
     Stranger,
     /// To another address.
@@ -58,12 +61,16 @@ impl Door {
         let known = |id: u8| NodeId::new(id).is_some_and(|id| self.members.contains(id));
         match *payload {
             // Version 1 and 2 begin alike: version, kind, network, sender, addressee.
-            [1 | 2, _, n0, n1, from, to, _, _, _, _, _, _, _, _, ..]
+            [1 | 2, kind, n0, n1, from, to, _, _, _, _, _, _, _, _, ..]
                 if [n0, n1] == self.network.to_le_bytes()
                     && known(from)
                     && (to == 0 || to == self.me.get()) =>
             {
-                Guest::Member
+                if kind < Kind::AytAns as u8 {
+                    Guest::Request
+                } else {
+                    Guest::Answer
+                }
             }
             _ => Guest::Noise,
         }

@@ -15,7 +15,8 @@
 //! | `send` | `to`, `message`, `bytes` | a datagram was handed to the network |
 //! | `note` | `what`, `node`, `number` | suspicions, elections and other news of the core |
 //! | `reject` | `reason`, `count` | datagrams were dropped; the count of this boot |
-//! | `margin` | `answer_us`, `late_us`, `step_us` | a high-water mark rose: answers, ticks, steps |
+//! | `margin` | `answer_us`, `late_us`, `step_us`, `trip_us`, `tm_safe`, `tp_safe`, `tm_us`, `tp_us` | a high-water mark rose: answers, ticks, steps, round trips; whether Tm and Tp cover what was measured so far with a quarter to spare, and what would ([`Advice`]) |
+//! | `delays` | `what` (`trips`, `handling`), `first`, `max_us`, `a`, `b`, `c`, `d` | a [`Histogram`], now and then; four counts of 16 bits in each letter, the shortest times lowest in `a` |
 //! | `save` | `ticket`, `us` | the state vector is durable, and how long it took |
 //! | `fault` | `what` | a save or a send failed |
 //! | `flash` | `programs`, `erases` | the flash was written; the counts of this boot |
@@ -31,6 +32,7 @@ use defmt::{Str, intern};
 use super::WORDS;
 use super::board::ResetCause;
 use super::door::TurnedAway;
+use crate::advice::{Advice, Histogram};
 use crate::cells::{Reason, RegionReport, Verdict};
 use crate::config::{Algorithm, Config};
 use crate::effects::{MuteReason, Note};
@@ -185,6 +187,8 @@ pub fn note(note: Note) {
         Note::NotAuthentic(id) => (intern!("not-authentic"), id.get(), 0),
         Note::IdClash(id) => (intern!("id-clash"), id.get(), 0),
         Note::InTheClear(id) => (intern!("in-the-clear"), id.get(), 0),
+        Note::OnlyObservers => (intern!("only-observers"), 0, 0),
+        Note::Leaving(id) => (intern!("leaving"), id.get(), 0),
         Note::Mute(reason) => {
             return mute(match reason {
                 MuteReason::NoEpoch => intern!("no-epoch"),
@@ -195,6 +199,10 @@ pub fn note(note: Note) {
             });
         }
     };
+    if matches!(note, Note::NotAuthentic(_) | Note::IdClash(_) | Note::InTheClear(_)) {
+        // Somebody should look at the wire, or at the boards.
+        return defmt::warn!("{=u32} note what={=istr} node={=u8} number=0", next(), what, node);
+    }
     defmt::info!("{=u32} note what={=istr} node={=u8} number={=u64}", next(), what, node, number);
 }
 
@@ -202,13 +210,34 @@ pub fn reject(reason: Reject, count: u32) {
     defmt::warn!("{=u32} reject reason={=istr} count={=u32}", next(), reject_name(reason), count);
 }
 
-pub fn margin(answer_us: u64, late_us: u64, step_us: u64) {
+/// Answers, ticks, steps, round trips.
+pub fn margin([answer_us, late_us, step_us, trip_us]: [u32; 4], advice: &Advice) {
     defmt::info!(
-        "{=u32} margin answer_us={=u32} late_us={=u32} step_us={=u32}",
+        "{=u32} margin answer_us={=u32} late_us={=u32} step_us={=u32} trip_us={=u32} tm_safe={=bool} tp_safe={=bool} tm_us={=u32} tp_us={=u32}",
         next(),
-        answer_us as u32,
-        late_us as u32,
-        step_us as u32
+        answer_us,
+        late_us,
+        step_us,
+        trip_us,
+        advice.tm_safe,
+        advice.tp_safe,
+        advice.tm.0 as u32,
+        advice.tp.0 as u32
+    );
+}
+
+pub fn delays(what: Str, times: &Histogram) {
+    let words = times.words();
+    defmt::info!(
+        "{=u32} delays what={=istr} first={=u8} max_us={=u32} a={=u64:x} b={=u64:x} c={=u64:x} d={=u64:x}",
+        next(),
+        what,
+        times.first(),
+        times.max_us(),
+        words[0],
+        words[1],
+        words[2],
+        words[3]
     );
 }
 
@@ -244,6 +273,11 @@ pub fn cost(bytes: u32, seal: u32, open: u32, good: bool) {
         open,
         good
     );
+}
+
+/// Of the suite of a board only: a check and how it ended.
+pub fn case(name: Str, good: bool) {
+    defmt::info!("{=u32} case name={=istr} good={=bool}", next(), name, good);
 }
 
 pub fn link(up: bool) {
@@ -288,6 +322,8 @@ fn kind_name(kind: Kind) -> Str {
         Kind::Elect => intern!("Elect"),
         Kind::Coord => intern!("Coord"),
         Kind::RingReady => intern!("RingReady"),
+        Kind::HaveYouHeard => intern!("HaveYouHeard"),
+        Kind::Leaving => intern!("Leaving"),
         Kind::AytAns => intern!("AytAns"),
         Kind::AynAns => intern!("AynAns"),
         Kind::HaltAck => intern!("HaltAck"),
@@ -297,6 +333,7 @@ fn kind_name(kind: Kind) -> Str {
         Kind::AcceptAns => intern!("AcceptAns"),
         Kind::ReadyAns => intern!("ReadyAns"),
         Kind::HopAck => intern!("HopAck"),
+        Kind::Heard => intern!("Heard"),
     }
 }
 
@@ -323,6 +360,7 @@ pub const REJECTS: [Reject; Reject::COUNT] = [
     Reject::NotAwaited,
     Reject::Down,
     Reject::HaltFromBelow,
+    Reject::HeldOff,
 ];
 
 fn reject_name(reason: Reject) -> Str {
@@ -348,5 +386,6 @@ fn reject_name(reason: Reject) -> Str {
         Reject::NotAwaited => intern!("not-awaited"),
         Reject::Down => intern!("down"),
         Reject::HaltFromBelow => intern!("halt-from-below"),
+        Reject::HeldOff => intern!("held-off"),
     }
 }

@@ -19,9 +19,12 @@ pub enum Order {
     /// Put these keys into force. Content: the id and the words of the key to send with, then of the
     /// other one; id 0: there is none.
     SetKeys(Keys),
+    /// Leave the flock until the next boot. No content.
+    StepDown,
 }
 
 const SET_KEYS: u32 = 1;
+const STEP_DOWN: u32 = 2;
 
 /// A board has one, under the name `BELLWETHER_MAILBOX`.
 #[derive(Debug)]
@@ -32,8 +35,18 @@ pub struct Mailbox {
 }
 
 impl Mailbox {
+    // Boards make one static of it; nobody borrows the constant itself.
+    #[allow(clippy::declare_interior_mutable_const)]
     pub const EMPTY: Self =
         Self { order: AtomicU32::new(0), content: [const { AtomicU32::new(0) }; CONTENT_WORDS] };
+
+    /// Orders the node to leave the flock, from the board itself: what a button does. While another
+    /// order waits it is ignored.
+    pub fn step_down(&self) {
+        if self.order.load(Ordering::Acquire) == 0 {
+            self.order.store(STEP_DOWN, Ordering::Release);
+        }
+    }
 
     /// Takes out what is there. An order that makes no sense is gone, too.
     pub fn take(&self) -> Option<Order> {
@@ -41,7 +54,11 @@ impl Mailbox {
         if order == 0 {
             return None;
         }
-        let taken = if order == SET_KEYS { self.keys().map(Order::SetKeys) } else { None };
+        let taken = match order {
+            SET_KEYS => self.keys().map(Order::SetKeys),
+            STEP_DOWN => Some(Order::StepDown),
+            _ => None,
+        };
         for word in &self.content {
             word.store(0, Ordering::Relaxed);
         }
@@ -50,8 +67,8 @@ impl Mailbox {
     }
 
     fn keys(&self) -> Option<Keys> {
-        let send = self.slot(0)?;
-        Some(Keys { send, other: self.slot(SLOT_WORDS) })
+        let keys = Keys { send: self.slot(0)?, other: self.slot(SLOT_WORDS) };
+        keys.are_distinct().then_some(keys)
     }
 
     fn slot(&self, at: usize) -> Option<Slot> {

@@ -12,11 +12,13 @@ use super::board::{Board, ResetCause};
 use super::door::TurnedAway;
 use super::mailbox::{Mailbox, Order};
 use super::{WORDS, log};
+use crate::advice::advise;
 use crate::application::Application;
 use crate::cells::task::{Answer, Request};
 use crate::cells::{ELECTION_BYTES_MAX, Path, Reason, Which};
 use crate::effects::{Effect, Effects, FailCause, Ticket};
 use crate::id::GroupId;
+use crate::key::KeyBox;
 use crate::node::{Event, Node};
 use crate::state::{Definition, StateVector, Status};
 use crate::time::{Duration, Instant};
@@ -26,12 +28,14 @@ use crate::wire::{DEFINITION_BYTES_MAX, Destination, Reject};
 const RECORD_FORMAT: u8 = 1;
 /// Saves that were asked for and not answered yet; an older one than these is of no interest.
 const OPEN_SAVES_MAX: usize = 4;
-/// How often idle flash work is offered, and for the first time after the boot.
+/// How often idle flash work is offered, and for the first time after the boot; the second region
+/// comes a little after the first.
 const PREPARE_PERIOD: Duration = Duration::from_millis(30_000);
 const PREPARE_FIRST: Duration = Duration::from_millis(5_000);
-/// How often counters are looked through.
+const PREPARE_SECOND: Duration = Duration::from_millis(2_000);
 /// No save of a state vector has this number.
 const KEYS_TICKET: u32 = u32::MAX;
+/// How often counters are looked through.
 const REPORT_PERIOD: Duration = Duration::from_millis(1_000);
 
 /// Room for the longest datagram of a flock of 64: an Invitation to 63 coordinators (19 bytes of
@@ -71,6 +75,8 @@ pub struct Member<'m, B, A, M: RawMutex, const IN: usize, const OUT: usize> {
     pub requests: Sender<'m, M, Request, IN>,
     pub answers: Receiver<'m, M, Answer, OUT>,
     pub mailbox: &'m Mailbox,
+    /// What goes to the cells.
+    pub keys: &'m KeyBox<M>,
 }
 
 /// What the shell remembers between two events.
@@ -80,14 +86,19 @@ struct Memory {
     /// A save for which there was no room in the queue.
     waiting_save: Option<Ticket>,
     save_failed: bool,
+    /// Somebody has ordered the node to leave.
+    leaves: bool,
     epoch_saved: Option<u32>,
     reorganized: Option<(GroupId, Definition)>,
     next_tick: Instant,
     next_report: Instant,
     next_prepare: Instant,
+    prepared: Which,
     late_max: Duration,
     step_max: Duration,
-    reported: (u64, u64, u64),
+    reported: [u32; 4],
+    /// How many times there must be before their counts are told again.
+    next_delays: u32,
     rejected: [u32; Reject::COUNT],
     flash: (u32, u32),
     turned_away: TurnedAway,
@@ -121,14 +132,17 @@ where
             open_saves: heapless::Vec::new(),
             waiting_save: None,
             save_failed: false,
+            leaves: false,
             epoch_saved: None,
             reorganized: None,
             next_tick: began,
             next_report: began + REPORT_PERIOD,
             next_prepare: began + PREPARE_FIRST + Duration(stagger),
+            prepared: Which::B,
             late_max: Duration::ZERO,
             step_max: Duration::ZERO,
-            reported: (0, 0, 0),
+            reported: [0; 4],
+            next_delays: 1,
             rejected: [0; Reject::COUNT],
             flash: (0, 0),
             turned_away: TurnedAway::default(),
@@ -158,29 +172,43 @@ where
         let tp = self.node.config().timing.tp;
         loop {
             let at = now();
-            if at >= memory.next_tick {
+            let ticks = at >= memory.next_tick;
+            let event = if ticks {
                 memory.late_max = memory.late_max.max(at.since(memory.next_tick));
-                self.step(memory, Event::Tick).await;
-                self.board.feed(tp);
-                memory.next_tick = at + tp.fraction(1, 4);
-                self.obey();
-                self.report(memory, at);
+                Event::Tick
+            } else if core::mem::take(&mut memory.leaves) {
+                Event::StepDown
             } else if self.node.next_deadline().is_some_and(|deadline| deadline <= at) {
-                self.step(memory, Event::Timer).await;
+                Event::Timer
             } else {
                 return;
+            };
+            self.step(memory, event).await;
+            if ticks {
+                self.board.feed(tp);
+                memory.next_tick = at + tp.fraction(1, 4);
+                self.obey(memory);
+                self.report(memory, at);
             }
         }
     }
 
-    /// Carries out what somebody at the probe has ordered.
-    fn obey(&mut self) {
-        let Some(Order::SetKeys(keys)) = self.mailbox.take() else { return };
-        let request = Request::Keys { ticket: KEYS_TICKET, keys: keys.clone() };
-        if self.requests.try_send(request).is_err() {
+    /// Carries out what somebody at the probe, or at a button, has ordered.
+    fn obey(&mut self, memory: &mut Memory) {
+        let keys = match self.mailbox.take() {
+            Some(Order::SetKeys(keys)) => keys,
+            Some(Order::StepDown) => {
+                memory.leaves = true;
+                return;
+            }
+            None => return,
+        };
+        if self.requests.try_send(Request::Keys { ticket: KEYS_TICKET }).is_err() {
             log::fault(defmt::intern!("order-refused"));
             return;
         }
+        // The task of the cells does not run before this one waits.
+        self.keys.put(&keys);
         log::keys(&keys);
         self.node.set_keys(keys);
     }
@@ -193,8 +221,10 @@ where
     ) {
         let bytes = match received {
             Ok((len, _)) => room.get_mut(..len).unwrap_or(&mut []),
-            // Longer than any datagram of ours: the core counts it as too short.
-            Err(RecvError::Truncated) => &mut [],
+            Err(RecvError::Truncated) => {
+                self.node.refuse(Reject::TooLong);
+                return;
+            }
         };
         let received = self.board.arrived(bytes).unwrap_or_else(now);
         self.step(memory, Event::Datagram { received, bytes }).await;
@@ -217,12 +247,15 @@ where
         if let Some(waiting) = memory.waiting_save.take() {
             self.ask_to_save(memory, waiting);
         }
+        if answer.ticket == KEYS_TICKET {
+            self.board.forget();
+        }
         match answer.result {
             Ok(()) => {
                 log::saved(answer.ticket, began.map_or(0, |began| now().since(began).0));
                 true
             }
-            Err(error) if error.reason == Reason::NotPrepared => {
+            Err(error) if error.reason == Reason::NotPrepared && answer.ticket != KEYS_TICKET => {
                 log::fault(defmt::intern!("save-not-prepared"));
                 self.ask_to_save(memory, ticket);
                 false
@@ -278,8 +311,11 @@ where
             index += 1;
             match effect {
                 Effect::Send { to, kind, datagram } => {
-                    // Between the core's look at the clock and this one nothing may take long.
-                    if now().since(since) > self.node.config().timing.tp {
+                    // Between the core's look at the clock and this one nothing may take long, and
+                    // an answer leaves in time or not at all. What the network task then does with
+                    // it is watched by the deadline timer.
+                    let last = since + self.node.config().timing.tp;
+                    if now() > self.effects.leaves_by().map_or(last, |by| by.min(last)) {
                         self.fail(ResetCause::Deadline);
                     }
                     let address = group_address(self.node.config().network, to);
@@ -314,7 +350,7 @@ where
                     self.application.start(me, definition.unwrap_or(&Definition::SINGLE));
                 }
                 Effect::FailSelf(FailCause::Deadline) => self.fail(ResetCause::Deadline),
-                Effect::FailSelf(FailCause::NumbersExhausted) => self.fail(ResetCause::Request),
+                Effect::FailSelf(_) => self.fail(ResetCause::Request),
                 Effect::Note(note) => log::note(note),
             }
         }
@@ -356,12 +392,17 @@ where
             log::link(link_up);
         }
         if at >= memory.next_prepare {
-            // Erases belong into quiet moments; the ids keep a flock from erasing in step.
-            if self.node.state_vector().status == Status::Normal && memory.open_saves.is_empty() {
-                memory.next_prepare = at + PREPARE_PERIOD;
-                for which in Which::BOTH {
-                    let _ = self.requests.try_send(Request::Prepare(which));
-                }
+            // Erases belong into quiet moments; the ids keep a flock from erasing in step. One at a
+            // time: it is never answered, and a save must always find a place in the queue.
+            let quiet = memory.open_saves.is_empty() && self.requests.is_empty();
+            if self.node.state_vector().status == Status::Normal && quiet {
+                let (which, next) = match memory.prepared {
+                    Which::A => (Which::B, PREPARE_PERIOD),
+                    Which::B => (Which::A, PREPARE_SECOND),
+                };
+                memory.prepared = which;
+                memory.next_prepare = at + next;
+                let _ = self.requests.try_send(Request::Prepare(which));
             }
         }
         if at < memory.next_report {
@@ -369,10 +410,20 @@ where
         }
         memory.next_report = at + REPORT_PERIOD;
         let counters = self.node.counters();
-        let marks = (counters.answer_time_max.0, memory.late_max.0, memory.step_max.0);
+        let (trips, handling) = (self.node.round_trips(), self.node.handling());
+        let (late, step) = (memory.late_max.0 as u32, memory.step_max.0 as u32);
+        let marks = [handling.max_us(), late, step, trips.max_us()];
         if marks != memory.reported {
             memory.reported = marks;
-            log::margin(marks.0, marks.1, marks.2);
+            let timing = &self.node.config().timing;
+            let [trip, handling] = [trips, handling].map(|one| Duration(one.max_us().into()));
+            log::margin(marks, &advise(timing.tm, timing.tp, trip, handling));
+        }
+        let times = trips.samples() + handling.samples();
+        if times >= memory.next_delays {
+            memory.next_delays = 2 * times;
+            log::delays(defmt::intern!("trips"), trips);
+            log::delays(defmt::intern!("handling"), handling);
         }
         for (known, reason) in memory.rejected.iter_mut().zip(log::REJECTS) {
             let count = counters.rejected(reason);

@@ -1,32 +1,32 @@
 //! The first moments of a board: cells, configuration, boot epoch.
 
 use defmt::{Str, intern};
-use embedded_storage_async::nor_flash::NorFlash;
+use embassy_sync::blocking_mutex::raw::RawMutex;
 
 use super::{WORDS, log};
-use crate::cells::{Layout, Provisioning, Store, Verdict, Which};
-use crate::key::Keys;
+use crate::cells::{Flash, Layout, Provisioning, Store, Verdict, Which};
+use crate::key::KeyBox;
 use crate::provision::{self, BadProvision, Provision};
 
 /// What a node needs to begin.
 #[derive(Debug)]
 pub struct Started {
     pub provision: Provision<WORDS>,
-    /// The keys of the flock.
-    pub keys: Keys,
     /// The epoch of this boot: durable, read back, used by no boot before.
     pub epoch: u32,
 }
 
 /// Opens the cells, logs what had to be repaired, reads who this board is, and makes the epoch of
-/// this boot durable. `Err` says why the node must stay mute. An image that was built for one network
-/// (`network`) refuses the flash of another: somebody has swapped parts.
+/// this boot durable. The keys of the flock are in `keys` then. `Err` says why the node must stay mute.
+/// An image that was built for one network (`network`) refuses the flash of another: somebody has
+/// swapped parts.
 ///
 /// Cancel safety: not cancel safe; it saves.
-pub async fn open<F: NorFlash, const PAGES: usize, const BUFFER: usize>(
+pub async fn open<F: Flash, M: RawMutex, const PAGES: usize, const BUFFER: usize>(
     flash: F,
     layout: &Layout,
     network: Option<u16>,
+    keys: &KeyBox<M>,
 ) -> Result<(Store<F, PAGES, BUFFER>, Started), Str> {
     let (mut store, report) =
         Store::open(flash, layout).await.map_err(|error| log::reason_name(error.reason))?;
@@ -43,7 +43,7 @@ pub async fn open<F: NorFlash, const PAGES: usize, const BUFFER: usize>(
         Provisioning::Partial => return Err(intern!("provisioning-cut-short")),
         Provisioning::Unreadable { .. } => return Err(intern!("unreadable")),
     }
-    let provision: Provision<WORDS> = match store.configuration_chunk(0).await {
+    let provision: Provision<WORDS> = match store.configuration_chunk(0) {
         Ok(Some(chunk)) if chunk.format > provision::FORMAT => return Err(intern!("newer-format")),
         Ok(Some(chunk)) => Provision::decode(chunk.value).map_err(|bad| match bad {
             BadProvision::Length => intern!("configuration-length"),
@@ -56,8 +56,8 @@ pub async fn open<F: NorFlash, const PAGES: usize, const BUFFER: usize>(
     if network.is_some_and(|network| network != provision.config.network) {
         return Err(intern!("other-network"));
     }
-    let keys = store.keys().await.map_err(|error| log::reason_name(error.reason))?;
-    let keys = keys.ok_or(intern!("keys-missing"))?;
+    let found = store.keys().map_err(|error| log::reason_name(error.reason))?;
+    keys.put(&found.ok_or(intern!("keys-missing"))?);
     let lease = store.begin_epoch().await.map_err(|error| log::reason_name(error.reason))?;
-    Ok((store, Started { provision, keys, epoch: lease.epoch().0 }))
+    Ok((store, Started { provision, epoch: lease.epoch().0 }))
 }

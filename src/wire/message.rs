@@ -87,7 +87,8 @@ pub enum Message<'a, const W: usize> {
         instance: u32,
         echoes: Echoes<'a>,
     },
-    /// Two boards have the id of the sender; the other one is the `instance` that fell silent.
+    /// Two boards have the id of the sender; the other one is the `instance` that fell silent. 0: it is
+    /// the sender.
     Clash {
         instance: u32,
     },
@@ -95,6 +96,20 @@ pub enum Message<'a, const W: usize> {
     Token(Token<'a, W>),
     /// The next node has the token.
     HopAck,
+    /// Has anybody heard of these nodes? With nobody to ask about: the sender is there. It is a member
+    /// of `group` and Normal.
+    HaveYouHeard {
+        group: GroupId,
+        about: NodeSet<W>,
+    },
+    /// The sender, in `group` until now, is not part of the flock any more.
+    Leaving {
+        group: Option<GroupId>,
+    },
+    /// Those of them of whom the sender has heard just now.
+    Heard {
+        heard: NodeSet<W>,
+    },
 }
 
 /// What goes round in a ring election.
@@ -109,8 +124,18 @@ pub struct Token<'a, const W: usize> {
     pub list: NodeSet<W>,
     /// The nodes that did not answer.
     pub suspects: NodeSet<W>,
+    /// Without preemption: who keeps the role of the coordinator.
+    pub incumbent: Option<Incumbent>,
     /// Only in the Ready lap; empty before.
     pub definition: &'a [u8],
+}
+
+/// A coordinator whose group a run has broken up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Incumbent {
+    pub id: NodeId,
+    /// How large that group was.
+    pub members: u8,
 }
 
 /// What the token does on its way round.
@@ -164,6 +189,9 @@ impl<'a, const W: usize> Message<'a, W> {
                 Lap::Ready => Kind::RingReady,
             },
             Self::HopAck => Kind::HopAck,
+            Self::HaveYouHeard { .. } => Kind::HaveYouHeard,
+            Self::Leaving { .. } => Kind::Leaving,
+            Self::Heard { .. } => Kind::Heard,
         }
     }
 
@@ -225,6 +253,9 @@ impl<'a, const W: usize> Message<'a, W> {
             Kind::Coord => Self::Token(Token::parse(Lap::Coord, &mut r)?),
             Kind::RingReady => Self::Token(Token::parse(Lap::Ready, &mut r)?),
             Kind::HopAck => Self::HopAck,
+            Kind::HaveYouHeard => Self::HaveYouHeard { group: r.group::<W>()?, about: r.set()? },
+            Kind::Leaving => Self::Leaving { group: r.maybe_group::<W>()? },
+            Kind::Heard => Self::Heard { heard: r.set()? },
         };
         r.end()?;
         Ok((envelope, message))
@@ -281,10 +312,18 @@ impl<'a, const W: usize> Message<'a, W> {
                 w.slice(&token.round.to_le_bytes());
                 w.set(&token.list);
                 w.set(&token.suspects);
+                let incumbent = token.incumbent.map_or([0; 2], |one| [one.id.get(), one.members]);
+                w.slice(&incumbent);
                 if token.lap == Lap::Ready {
                     w.definition(token.definition);
                 }
             }
+            Self::HaveYouHeard { group, about } => {
+                w.group(group);
+                w.set(&about);
+            }
+            Self::Leaving { group } => w.maybe_group(group),
+            Self::Heard { heard } => w.set(&heard),
             Self::HaltAck | Self::HopAck => {}
             Self::AytAns { yes: flag }
             | Self::AynAns { normal: flag }
@@ -360,8 +399,21 @@ impl<'a, const W: usize> Token<'a, W> {
             round: r.u32()?,
             list: r.set()?,
             suspects: r.set()?,
+            incumbent: Incumbent::parse::<W>(r)?,
             definition: if lap == Lap::Ready { r.definition()? } else { &[] },
         })
+    }
+}
+
+impl Incumbent {
+    /// Nobody is written as two zeros.
+    fn parse<const W: usize>(r: &mut Reader<'_>) -> Result<Option<Self>, Reject> {
+        match (NodeId::new(r.byte()?), r.byte()?) {
+            (Some(id), _) if !NodeSet::<W>::fits(id) => Err(Reject::Capacity),
+            (Some(id), members) => Ok(Some(Self { id, members })),
+            (None, 0) => Ok(None),
+            (None, _) => Err(Reject::Field),
+        }
     }
 }
 

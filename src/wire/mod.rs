@@ -25,7 +25,7 @@ mod tests;
 
 pub(crate) use bytes::{Reader, Writer};
 pub(crate) use message::{EchoList, InviteeList};
-pub use message::{Echoes, Envelope, Invitees, Lap, Message, Token};
+pub use message::{Echoes, Envelope, Incumbent, Invitees, Lap, Message, Token};
 
 use crate::id::NodeId;
 
@@ -64,6 +64,8 @@ pub enum Kind {
     Elect = 12,
     Coord = 13,
     RingReady = 14,
+    HaveYouHeard = 20,
+    Leaving = 21,
     AytAns = 65,
     AynAns = 66,
     HaltAck = 67,
@@ -73,10 +75,11 @@ pub enum Kind {
     AcceptAns = 71,
     ReadyAns = 72,
     HopAck = 73,
+    Heard = 80,
 }
 
 impl Kind {
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 26] = [
         Self::AreYouThere,
         Self::AreYouNormal,
         Self::Halt,
@@ -91,6 +94,8 @@ impl Kind {
         Self::Elect,
         Self::Coord,
         Self::RingReady,
+        Self::HaveYouHeard,
+        Self::Leaving,
         Self::AytAns,
         Self::AynAns,
         Self::HaltAck,
@@ -100,6 +105,7 @@ impl Kind {
         Self::AcceptAns,
         Self::ReadyAns,
         Self::HopAck,
+        Self::Heard,
     ];
 
     pub(crate) fn from_byte(byte: u8) -> Option<Self> {
@@ -110,6 +116,11 @@ impl Kind {
     #[must_use]
     pub const fn is_reply(self) -> bool {
         self as u8 >= Self::AytAns as u8
+    }
+
+    /// Whether the version in the clear had it already.
+    pub(crate) const fn is_of_version_1(self) -> bool {
+        matches!(self as u8, 1..=9 | 65..=72)
     }
 
     /// The name in traces and logs.
@@ -130,6 +141,8 @@ impl Kind {
             Self::Elect => "Elect",
             Self::Coord => "Coord",
             Self::RingReady => "RingReady",
+            Self::HaveYouHeard => "HaveYouHeard",
+            Self::Leaving => "Leaving",
             Self::AytAns => "AytAns",
             Self::AynAns => "AynAns",
             Self::HaltAck => "HaltAck",
@@ -139,6 +152,7 @@ impl Kind {
             Self::AcceptAns => "AcceptAns",
             Self::ReadyAns => "ReadyAns",
             Self::HopAck => "HopAck",
+            Self::Heard => "Heard",
         }
     }
 }
@@ -150,7 +164,7 @@ pub enum Destination {
     All,
 }
 
-/// Why a datagram was dropped. None of these changes the state of the node, but for the last.
+/// Why a datagram was dropped. None of these changes the state of the node, but for `HaltFromBelow`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Reject {
@@ -197,10 +211,57 @@ pub enum Reject {
     /// A Halt from a node of lower priority: an alarm, because it believes that this node is dead. A
     /// coordinator that is Normal answers it with an election.
     HaltFromBelow,
+    /// Its sender reboots too often to be let in.
+    HeldOff,
 }
 
 impl Reject {
-    pub const COUNT: usize = 21;
+    pub const COUNT: usize = 22;
+}
+
+/// The first ten bytes of a datagram, which all versions share: version, kind, network, source,
+/// destination, boot epoch.
+pub(crate) const HEAD_BYTES: usize = 10;
+
+/// What they say.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Head {
+    pub kind: Kind,
+    pub network: u16,
+    pub source: NodeId,
+    pub destination: Destination,
+    pub boot: u32,
+}
+
+impl Head {
+    /// Judges kind and ids; the version is the caller's to judge.
+    pub fn parse(bytes: [u8; HEAD_BYTES]) -> Result<Self, Reject> {
+        let [_, kind, n0, n1, source, destination, b0, b1, b2, b3] = bytes;
+        let kind = Kind::from_byte(kind).ok_or(Reject::Kind)?;
+        let destination = NodeId::new(destination).map_or(Destination::All, Destination::Node);
+        if kind.is_reply() && destination == Destination::All {
+            return Err(Reject::Field);
+        }
+        Ok(Self {
+            kind,
+            network: u16::from_le_bytes([n0, n1]),
+            source: NodeId::new(source).ok_or(Reject::UnknownSender)?,
+            destination,
+            boot: u32::from_le_bytes([b0, b1, b2, b3]),
+        })
+    }
+
+    pub fn emit(&self, version: u8, out: &mut Writer<'_>) {
+        out.byte(version);
+        out.byte(self.kind as u8);
+        out.slice(&self.network.to_le_bytes());
+        out.byte(self.source.get());
+        out.byte(match self.destination {
+            Destination::Node(id) => id.get(),
+            Destination::All => 0,
+        });
+        out.slice(&self.boot.to_le_bytes());
+    }
 }
 
 /// A datagram whose header has been checked: reading it cannot fail.
@@ -225,37 +286,19 @@ impl<'a> Frame<'a> {
         let Some((header, body)) = datagram.split_first_chunk::<HEADER_BYTES>() else {
             return Err(Reject::TooShort);
         };
-        let [version, kind, n0, n1, source, destination, b0, b1, b2, b3, c0, c1, c2, c3] = *header;
-        if version != VERSION {
+        let [head @ .., c0, c1, c2, c3] = *header;
+        if head[0] != VERSION {
             return Err(Reject::Version);
         }
-        let kind = Kind::from_byte(kind).ok_or(Reject::Kind)?;
-        let destination = NodeId::new(destination).map_or(Destination::All, Destination::Node);
-        if kind.is_reply() && destination == Destination::All {
-            return Err(Reject::Field);
-        }
-        Ok(Self {
-            kind,
-            network: u16::from_le_bytes([n0, n1]),
-            source: NodeId::new(source).ok_or(Reject::UnknownSender)?,
-            destination,
-            boot: u32::from_le_bytes([b0, b1, b2, b3]),
-            call: u32::from_le_bytes([c0, c1, c2, c3]),
-            body,
-        })
+        let Head { kind, network, source, destination, boot } = Head::parse(head)?;
+        let call = u32::from_le_bytes([c0, c1, c2, c3]);
+        Ok(Self { kind, network, source, destination, boot, call, body })
     }
 
     /// Writes the header; the body follows through [`Message::emit`].
     fn emit_header(&self, out: &mut bytes::Writer<'_>) {
-        out.byte(VERSION);
-        out.byte(self.kind as u8);
-        out.slice(&self.network.to_le_bytes());
-        out.byte(self.source.get());
-        out.byte(match self.destination {
-            Destination::Node(id) => id.get(),
-            Destination::All => 0,
-        });
-        out.slice(&self.boot.to_le_bytes());
+        let Self { kind, network, source, destination, boot, .. } = *self;
+        Head { kind, network, source, destination, boot }.emit(VERSION, out);
         out.slice(&self.call.to_le_bytes());
     }
 }

@@ -69,10 +69,13 @@ fn echoes() -> impl Strategy<Value = Echoes<'static>> {
 fn token<const W: usize>() -> impl Strategy<Value = Token<'static, W>> {
     let lap = prop::sample::select(vec![Lap::Elect, Lap::Coord, Lap::Ready]);
     let sets = (node_set::<W>(), node_set::<W>());
-    (lap, group::<W>(), any::<u32>(), sets, definition()).prop_map(
-        |(lap, run, round, (list, suspects), definition)| {
+    let incumbent = option::of((group::<W>(), any::<u8>()));
+    (lap, group::<W>(), any::<u32>(), sets, incumbent, definition()).prop_map(
+        |(lap, run, round, (list, suspects), incumbent, definition)| {
             let definition = if lap == Lap::Ready { definition } else { &[] };
-            Token { lap, run, round, list, suspects, definition }
+            let incumbent =
+                incumbent.map(|(of, members)| Incumbent { id: of.coordinator, members });
+            Token { lap, run, round, list, suspects, incumbent, definition }
         },
     )
 }
@@ -114,6 +117,10 @@ fn message<const W: usize>() -> impl Strategy<Value = Message<'static, W>> {
         any::<u32>().prop_map(|instance| Message::Clash { instance }),
         token::<W>().prop_map(Message::Token),
         Just(Message::HopAck),
+        (group::<W>(), node_set::<W>())
+            .prop_map(|(group, about)| Message::HaveYouHeard { group, about }),
+        option::of(group::<W>()).prop_map(|group| Message::Leaving { group }),
+        node_set::<W>().prop_map(|heard| Message::Heard { heard }),
     ]
 }
 
@@ -367,12 +374,13 @@ fn the_longest_token_leaves_room_for_a_seal() {
         round: u32::MAX,
         list: everybody,
         suspects: everybody,
+        incumbent: None,
         definition: &[7; DEFINITION_BYTES_MAX],
     });
     let mut room = [0; DATAGRAM_BYTES_MAX - 32];
     let head = head(token.kind(), Destination::Node(id(1)));
     let len = token.emit(&head, &Envelope::Request, &mut room).unwrap();
-    assert_eq!(len, HEADER_BYTES + 9 + 4 + 33 + 33 + 2 + DEFINITION_BYTES_MAX);
+    assert_eq!(len, HEADER_BYTES + 9 + 4 + 33 + 33 + 2 + 2 + DEFINITION_BYTES_MAX);
     assert_eq!(parsed::<4>(&room[..len]).unwrap().1, token);
 }
 

@@ -53,12 +53,17 @@ local field = {
     hello_flags = ProtoField.uint8("bellwether.hello_flags", "Flags (1: asks, 2: waking)", base.HEX),
     uptime_ms = ProtoField.uint32("bellwether.uptime_ms", "Uptime (ms)"),
     instance = ProtoField.uint32("bellwether.instance", "Instance", base.HEX),
+    silent = ProtoField.string("bellwether.silent", "Fell silent"),
     echoes = ProtoField.uint8("bellwether.echoes", "Boots that are known"),
     echo = ProtoField.string("bellwether.echo", "Known (id.epoch)"),
     run = ProtoField.string("bellwether.run", "Run (owner.epoch.count)"),
     round = ProtoField.uint32("bellwether.round", "Round"),
     list = ProtoField.string("bellwether.list", "Joined"),
     suspects = ProtoField.string("bellwether.suspects", "Suspects"),
+    incumbent = ProtoField.uint8("bellwether.incumbent", "Incumbent (0: nobody)"),
+    members = ProtoField.uint8("bellwether.members", "Members of the incumbent"),
+    about = ProtoField.string("bellwether.about", "Missed"),
+    heard = ProtoField.string("bellwether.heard", "Heard of"),
     extra = ProtoField.bytes("bellwether.extra", "Bytes that are not known"),
 }
 for _, known in pairs(field) do
@@ -191,6 +196,8 @@ end
 local function group(r) r:group(field.group, "group") end
 local function maybe_group(r) r:group(field.group, "group", true) end
 local function up(r) r:set(field.up, "up") end
+local function about(r) r:set(field.about, "about") end
+local function heard(r) r:set(field.heard, "heard") end
 local function flag(name)
     return function(r) r:flag(field[name], name) end
 end
@@ -224,12 +231,22 @@ local function hello(r)
         r.tree:add(field.echo, pair, pair(0, 1):uint() .. "." .. pair(1, 4):le_uint())
     end
 end
-local function clash(r) r:number(field.instance, 4, "instance") end
+local function clash(r)
+    local instance = r:number(field.instance, 4, "instance")
+    if instance ~= nil then
+        r.tree:add(field.silent, instance == 0 and "the sender" or "another board with its id")
+    end
+end
 local function token(r)
     r:group(field.run, "run")
     r:number(field.round, 4, "round")
     r:set(field.list, "list")
     r:set(field.suspects, "suspects")
+    local id = r:number(field.incumbent, 1, "incumbent")
+    local members = r:number(field.members, 1, "members of the incumbent")
+    if id == 0 and members ~= nil and members > 0 then
+        r:bad("nobody has " .. members .. " members")
+    end
 end
 
 -- Number, name and body of every kind. `more`: bytes behind the body are shown, not blamed.
@@ -248,6 +265,8 @@ local kinds = {
     [12] = { "Elect", token },
     [13] = { "Coord", token },
     [14] = { "RingReady", token, definition },
+    [20] = { "HaveYouHeard", group, about },
+    [21] = { "Leaving", maybe_group },
     [65] = { "AytAns", flag("yes") },
     [66] = { "AynAns", flag("normal") },
     [67] = { "HaltAck" },
@@ -257,6 +276,7 @@ local kinds = {
     [71] = { "AcceptAns", flag("ok") },
     [72] = { "ReadyAns", flag("ok") },
     [73] = { "HopAck" },
+    [80] = { "Heard", heard },
 }
 for number, kind in pairs(kinds) do
     kind_names[number] = kind[1]

@@ -1,14 +1,8 @@
-//! Interrupts and critical sections.
-//!
-//! Critical sections raise BASEPRI, not PRIMASK: the deadline timer has priority 0, which BASEPRI
-//! never masks, so that a core that hangs inside one is still reset. All else has priority 0x40.
+//! The interrupts of the chip.
 
+use bellwether_board::{priority, retained};
 use cortex_m::interrupt::InterruptNumber;
-use cortex_m::peripheral::scb::SystemHandler;
 use cortex_m::peripheral::{NVIC, SCB};
-use cortex_m::register::{basepri, basepri_max};
-
-const MASKED: u8 = 0x40;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
@@ -34,7 +28,6 @@ pub union Vector {
 unsafe extern "C" {
     fn ETHERNET();
     fn ALARM();
-    fn DEADLINE();
     fn DefaultHandler();
 }
 
@@ -48,43 +41,16 @@ pub static __INTERRUPTS: [Vector; COUNT] = {
     let mut table = [const { Vector { handler: DefaultHandler } }; COUNT];
     table[Interrupt::Ethernet as usize] = Vector { handler: ETHERNET };
     table[Interrupt::Alarm as usize] = Vector { handler: ALARM };
-    table[Interrupt::Deadline as usize] = Vector { handler: DEADLINE };
+    table[Interrupt::Deadline as usize] = Vector { handler: retained::deadline };
     table[COUNT - 1] = Vector { reserved: 0 };
     table
 };
 
 /// Sets the priorities and lets the interrupts come.
 pub fn enable(nvic: &mut NVIC, scb: &mut SCB) {
-    // SAFETY: no critical section is active yet; the priorities are those that the critical
-    // sections below rely on.
-    unsafe {
-        nvic.set_priority(Interrupt::Deadline, 0);
-        nvic.set_priority(Interrupt::Alarm, MASKED);
-        nvic.set_priority(Interrupt::Ethernet, MASKED);
-        scb.set_priority(SystemHandler::SysTick, MASKED);
-        for interrupt in [Interrupt::Deadline, Interrupt::Alarm, Interrupt::Ethernet] {
-            NVIC::unmask(interrupt);
-        }
-    }
-}
-
-struct RaisedPriority;
-critical_section::set_impl!(RaisedPriority);
-
-// SAFETY: one core; everything that uses critical sections runs in the thread or at priority 0x40.
-// The deadline handler, which is not masked, uses none and shares nothing with the rest but the
-// record of the reset, after which nothing else runs.
-unsafe impl critical_section::Impl for RaisedPriority {
-    unsafe fn acquire() -> critical_section::RawRestoreState {
-        let before = basepri::read();
-        basepri_max::write(MASKED);
-        cortex_m::asm::dsb();
-        cortex_m::asm::isb();
-        before.into()
-    }
-
-    unsafe fn release(before: critical_section::RawRestoreState) {
-        // SAFETY: this is what `acquire` found.
-        unsafe { basepri::write(before as u8) }
+    priority::set(nvic, scb, COUNT, Interrupt::Deadline);
+    for interrupt in [Interrupt::Deadline, Interrupt::Alarm, Interrupt::Ethernet] {
+        // SAFETY: no critical section is active yet, and the priorities are set.
+        unsafe { NVIC::unmask(interrupt) };
     }
 }

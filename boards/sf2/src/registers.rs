@@ -1,27 +1,17 @@
 //! The registers that the drivers use, from the user guide of the microcontroller subsystem
 //! (UG0331).
 
-/// One register.
-#[derive(Clone, Copy)]
-pub struct Register(pub usize);
+use bellwether_board::register::Register;
 
-impl Register {
-    pub fn read(self) -> u32 {
-        // SAFETY: every `Register` of this crate is the address of a 32-bit register of this chip
-        // that may be read at any time.
-        unsafe { core::ptr::read_volatile(self.0 as *const u32) }
-    }
-
-    pub fn write(self, value: u32) {
-        // SAFETY: as above; each driver writes only its own registers, and the values are those that
-        // the user guide allows. Addresses for DMA are handed over in `ethernet.rs`, see there.
-        unsafe { core::ptr::write_volatile(self.0 as *mut u32, value) }
-    }
+/// The register at an address of this chip.
+const fn register(address: usize) -> Register {
+    // SAFETY: every address below is that of a register of the user guide.
+    unsafe { Register::at(address) }
 }
 
 /// The system timers: 1 wakes, 2 guards.
 pub mod timer {
-    use super::Register;
+    use super::{Register, register};
 
     pub struct Timer {
         pub load: Register,
@@ -31,9 +21,9 @@ pub mod timer {
 
     const fn timer(base: usize) -> Timer {
         Timer {
-            load: Register(base + 0x04),
-            control: Register(base + 0x0c),
-            status: Register(base + 0x10),
+            load: register(base + 0x04),
+            control: register(base + 0x0c),
+            status: register(base + 0x10),
         }
     }
 
@@ -66,15 +56,15 @@ pub mod timer {
 
 /// The serial peripheral interface to the flash.
 pub mod spi {
-    use super::Register;
+    use super::{Register, register};
 
     const BASE: usize = 0x4000_1000;
-    pub const CONTROL: Register = Register(BASE);
-    pub const FRAME_SIZE: Register = Register(BASE + 0x04);
-    pub const STATUS: Register = Register(BASE + 0x08);
-    pub const RECEIVE: Register = Register(BASE + 0x10);
-    pub const TRANSMIT: Register = Register(BASE + 0x14);
-    pub const SLAVE_SELECT: Register = Register(BASE + 0x1c);
+    pub const CONTROL: Register = register(BASE);
+    pub const FRAME_SIZE: Register = register(BASE + 0x04);
+    pub const STATUS: Register = register(BASE + 0x08);
+    pub const RECEIVE: Register = register(BASE + 0x10);
+    pub const TRANSMIT: Register = register(BASE + 0x14);
+    pub const SLAVE_SELECT: Register = register(BASE + 0x1c);
 
     pub const ENABLE: u32 = 1;
     pub const MASTER: u32 = 1 << 1;
@@ -87,25 +77,25 @@ pub mod spi {
 
 /// The Ethernet MAC.
 pub mod mac {
-    use super::Register;
+    use super::{Register, register};
 
     const BASE: usize = 0x4004_1000;
-    pub const CONFIG_1: Register = Register(BASE);
-    pub const CONFIG_2: Register = Register(BASE + 0x04);
-    pub const FRAME_LENGTH_MAX: Register = Register(BASE + 0x10);
-    pub const MII_COMMAND: Register = Register(BASE + 0x24);
-    pub const MII_ADDRESS: Register = Register(BASE + 0x28);
-    pub const MII_STATUS: Register = Register(BASE + 0x30);
-    pub const STATION_1: Register = Register(BASE + 0x40);
-    pub const STATION_2: Register = Register(BASE + 0x44);
-    pub const FIFO_CONFIG_0: Register = Register(BASE + 0x48);
-    pub const TX_CONTROL: Register = Register(BASE + 0x180);
-    pub const TX_DESCRIPTOR: Register = Register(BASE + 0x184);
-    pub const TX_STATUS: Register = Register(BASE + 0x188);
-    pub const RX_CONTROL: Register = Register(BASE + 0x18c);
-    pub const RX_DESCRIPTOR: Register = Register(BASE + 0x190);
-    pub const RX_STATUS: Register = Register(BASE + 0x194);
-    pub const INTERRUPT_MASK: Register = Register(BASE + 0x198);
+    pub const CONFIG_1: Register = register(BASE);
+    pub const CONFIG_2: Register = register(BASE + 0x04);
+    pub const FRAME_LENGTH_MAX: Register = register(BASE + 0x10);
+    pub const MII_COMMAND: Register = register(BASE + 0x24);
+    pub const MII_ADDRESS: Register = register(BASE + 0x28);
+    pub const MII_STATUS: Register = register(BASE + 0x30);
+    pub const STATION_1: Register = register(BASE + 0x40);
+    pub const STATION_2: Register = register(BASE + 0x44);
+    pub const FIFO_CONFIG_0: Register = register(BASE + 0x48);
+    pub const TX_CONTROL: Register = register(BASE + 0x180);
+    pub const TX_DESCRIPTOR: Register = register(BASE + 0x184);
+    pub const TX_STATUS: Register = register(BASE + 0x188);
+    pub const RX_CONTROL: Register = register(BASE + 0x18c);
+    pub const RX_DESCRIPTOR: Register = register(BASE + 0x190);
+    pub const RX_STATUS: Register = register(BASE + 0x194);
+    pub const INTERRUPT_MASK: Register = register(BASE + 0x198);
 
     pub const TX_ENABLE: u32 = 1;
     pub const RX_ENABLE: u32 = 1 << 2;

@@ -10,6 +10,7 @@ mod election;
 mod monitor;
 mod provoked;
 mod refinements;
+mod seniority;
 mod timeout;
 
 use crate::config::{Algorithm, Config};

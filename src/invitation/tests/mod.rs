@@ -11,6 +11,7 @@ mod distribute;
 mod merge;
 mod refinements;
 mod room;
+mod seniority;
 mod timeout;
 
 use crate::config::{Algorithm, Config};

@@ -126,3 +126,35 @@ fn an_earlier_boot_is_refused_as_before() {
     bench.receive(&question).none();
     assert_eq!(bench.rejected(Reject::OldBoot), 1);
 }
+
+/// What anybody could write while the window is open must not outlive the first seal.
+#[test]
+fn a_forged_boot_in_the_clear_does_not_shut_a_sealed_member_out() {
+    let mut bench = moving(Algorithm::Bully);
+    let mut beat = bytes(RECORDED[8].1);
+    beat[6..10].fill(0xff);
+    assert!(bench.receive(&beat).notes().contains(&Note::InTheClear(id(5))));
+    bench.request(5, Bench::answer_to_greeting()).ignore();
+    let halt = Message::Halt { group: group_of(5, 9), binding: true };
+    assert_eq!(bench.hear(5, &[3], halt).unicast(), (5, Message::HaltAck));
+    assert_eq!(bench.rejected(Reject::OldBoot), 0);
+}
+
+#[test]
+fn what_cannot_be_read_or_never_was_of_version_1_moves_nothing() {
+    for kind in Kind::ALL {
+        let known = RECORDED.iter().any(|(known, _)| *known == kind);
+        assert_eq!(kind.is_of_version_1(), known, "{kind:?}");
+    }
+    let mut bench = moving(Algorithm::Bully);
+    let mut halt = bytes(RECORDED[2].1);
+    halt[6..10].fill(0xff);
+    for (len, kind, reason) in [(20, 3, Reject::Length), (halt.len(), 21, Reject::Kind)] {
+        let mut bad = halt[..len].to_vec();
+        bad[1] = kind;
+        bench.receive(&bad).none();
+        assert_eq!(bench.rejected(reason), 1);
+    }
+    bench.receive(&bytes(RECORDED[2].1)).ignore();
+    assert_eq!(bench.status(), Status::Election, "the true one is taken");
+}

@@ -138,7 +138,7 @@ fn an_earlier_boot_is_dropped() {
 }
 
 /// One reply of each kind, with `true` wherever one can say so.
-fn replies() -> [Message<'static, 1>; 9] {
+fn replies() -> [Message<'static, 1>; 10] {
     let group = Some(group_of(5, 1));
     [
         Message::AytAns { yes: true },
@@ -150,6 +150,7 @@ fn replies() -> [Message<'static, 1>; 9] {
         Message::AycAns { yes: true, group, up: Default::default() },
         Message::AcceptAns { ok: true },
         Message::HopAck,
+        Message::Heard { heard: set([5]) },
     ]
 }
 
@@ -213,6 +214,7 @@ fn the_requests_of_another_algorithm_are_dropped() {
         round: 1,
         list: set([5]),
         suspects: NodeSet::EMPTY,
+        incumbent: None,
         definition: b"",
     })];
     for (algorithm, messages) in [

@@ -103,8 +103,21 @@ fn an_answer_in_time_leaves_and_its_time_is_noted() {
         let tp = bench.timing().tp;
         let acts = answer_after(&mut bench, tp);
         assert_eq!(acts.unicast().0, 2);
-        assert_eq!(bench.node.counters().answer_time_max, tp);
+        assert_eq!(u64::from(bench.node.handling().max_us()), tp.0);
         assert_eq!(acts.failed(), None);
+    }
+}
+
+#[test]
+fn the_shell_is_told_until_when_an_answer_may_leave() {
+    for algorithm in ALL {
+        let mut bench = awake(algorithm);
+        let (received, tp) = (bench.now, bench.timing().tp);
+        answer_after(&mut bench, tp.fraction(1, 2)).ignore();
+        assert_eq!(bench.leaves_by(), Some(received + tp));
+        // What is not an answer has only its own step to be in time for.
+        bench.step(Event::Tick).ignore();
+        assert_eq!(bench.leaves_by(), None);
     }
 }
 

@@ -5,6 +5,8 @@ extern crate std;
 mod bad_input;
 mod boot;
 mod late;
+mod leaving;
+mod observers;
 mod random;
 mod strict;
 
@@ -33,8 +35,12 @@ fn awake(algorithm: Algorithm) -> Bench<1> {
 
 /// An Invitation to `group` for node 3 alone, which is in the group `leave`.
 fn invite(group: GroupId, leave: GroupId) -> Message<'static, 1> {
+    invite_one(3, group, leave)
+}
+
+fn invite_one(node: u8, group: GroupId, leave: GroupId) -> Message<'static, 1> {
     let list = Box::leak(Box::new(InviteeList::<64>::default()));
-    let invited: NodeSet<1> = super::testing::set([3]);
+    let invited: NodeSet<1> = super::testing::set([node]);
     assert!(list.push(leave, &invited), "it fits");
     Message::Invitation { group, invitees: list.entries() }
 }

@@ -4,13 +4,13 @@
 //! one content per group number, which is what a correct coordinator promises.
 
 use super::*;
-use crate::config::Durability;
+use crate::config::{Detector, Durability};
 use crate::effects::{Effect, Ticket};
 use crate::id::NodeSet;
-use crate::node::testing::{Act, Acts, Sent, group_of, set};
+use crate::node::testing::{Act, Acts, Sent, group_of, id, set};
 use crate::state::{StateVector, Status};
 use crate::time::Duration;
-use crate::wire::{Lap, Token};
+use crate::wire::{Incumbent, Lap, Token};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +27,7 @@ enum Stimulus {
 }
 
 fn stimulus() -> impl Strategy<Value = Stimulus> {
-    let request = (1u8..6, 0u8..13, 0u8..5, any::<bool>(), any::<u8>(), any::<bool>()).prop_map(
+    let request = (1u8..6, 0u8..15, 0u8..5, any::<bool>(), any::<u8>(), any::<bool>()).prop_map(
         |(from, kind, group, flag, nodes, named)| Stimulus::Request {
             from,
             kind,
@@ -75,6 +75,16 @@ struct Trial {
 impl Trial {
     fn new(me: u8, algorithm: Algorithm, strict: bool) -> Self {
         let mut config = config(me, 5, algorithm);
+        if me == 2 {
+            config.observers = set([2, 4]);
+        }
+        // Every node has its own, so that all are tried.
+        config.detector = match me {
+            1 | 2 => Detector::Indirect,
+            3 => Detector::Adaptive,
+            4 if algorithm == Algorithm::Bully => Detector::Reliable,
+            _ => Detector::Heartbeat,
+        };
         if strict {
             config.durability = Durability::Strict;
             config.timing = config.timing.strict(5);
@@ -169,8 +179,12 @@ impl Trial {
                 let list = if flag { set(1..=5) } else { some(nodes) };
                 let definition = if lap == Lap::Ready { definition } else { &[] };
                 let (round, suspects) = (pick.into(), some(nodes >> 5));
-                Message::Token(Token { lap, run: group, round, list, suspects, definition })
+                let incumbent = flag.then(|| Incumbent { id: id(from), members: nodes });
+                let run = group;
+                Message::Token(Token { lap, run, round, list, suspects, incumbent, definition })
             }
+            12 => Message::Leaving { group: Some(group) },
+            13 => Message::HaveYouHeard { group, about: some(nodes) },
             _ => Message::Beat { group, normal: flag },
         }
     }
@@ -251,6 +265,7 @@ impl Trial {
             | Message::AreYouCoordinator { group, .. }
             | Message::Invitation { group, .. }
             | Message::Accept { group }
+            | Message::HaveYouHeard { group, .. }
             | Message::Beat { group, .. } => Some(group),
             Message::AreYouThere { group, .. } => group,
             Message::Token(token) => {
@@ -279,6 +294,7 @@ fn reply(from: u8, kind: u8, flag: bool, nodes: u8) -> Message<'static, 1> {
         5 => Message::ReadyAns { ok: flag },
         6 => Message::AycAns { yes: flag, group, up: some(nodes) },
         7 => Message::AcceptAns { ok: flag },
+        8 => Message::Heard { heard: some(nodes) },
         _ => Message::HopAck,
     }
 }

@@ -41,6 +41,7 @@ fn assertion_3b_one_definition_per_run() {
         round: 1,
         list: set(1..=5),
         suspects: NodeSet::EMPTY,
+        incumbent: None,
         definition: b"other",
     });
     let acts = bench.request(2, other);

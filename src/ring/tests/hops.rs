@@ -44,6 +44,7 @@ fn r13_suspects_are_not_asked_again() {
         round: 2,
         list: set([1, 2]),
         suspects: set([4]),
+        incumbent: None,
         definition: b"",
     });
     let acts = bench.request(2, message);

@@ -1,4 +1,4 @@
-//! One test or more for each row of the transition table R1 to R22.
+//! One test or more for each row of the transition table R1 to R26.
 //!
 //! The node on the bench is one of the nodes 1 to 5; its peers are datagrams written by hand.
 
@@ -8,6 +8,7 @@ mod assertions;
 mod check;
 mod hops;
 mod laps;
+mod policies;
 mod timeout;
 
 use crate::config::{Algorithm, Config};
@@ -32,6 +33,7 @@ fn token(lap: Lap, run: GroupId, round: u32, list: &[u8]) -> Message<'static, 1>
         round,
         list: set(list.iter().copied()),
         suspects: NodeSet::EMPTY,
+        incumbent: None,
         definition: if lap == Lap::Ready { TASK } else { b"" },
     })
 }

@@ -332,7 +332,8 @@ fn try_check<const WORD: usize, const SECTOR: usize>(
     let next = [0xA5; 50];
     finish(store.save_election(1, &next, &[], Path::Idle, true))
         .map_err(|error| format!("stuck: {error}"))?;
-    let newest = finish(store.election(0))
+    let newest = store
+        .election(0)
         .map_err(|error| format!("unreadable: {error}"))?
         .map(|election| election.state == next);
     if newest != Some(true) {

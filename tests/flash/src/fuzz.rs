@@ -120,7 +120,8 @@ fn session(
 /// Compares all keys.
 fn compare(store: &mut Cells<'_, 4, 4096>, reference: &Reference) -> Result<(), String> {
     for key in keys::TRANSACTION..keys::CHUNKS {
-        let found = finish(store.load(key))
+        let found = store
+            .load(key)
             .map_err(|halt| format!("key {key}: {halt}"))?
             .map(|loaded| loaded.value.to_vec());
         let kept = reference.kept.get(&key);

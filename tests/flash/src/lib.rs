@@ -28,5 +28,5 @@ pub mod show;
 pub mod torn;
 pub mod wear;
 
-pub use nor::{Nor, NorError, Tear, Timing, WordRule, Worn};
+pub use nor::{Ecc, Nor, NorError, Tear, Timing, WordRule, Worn};
 pub use ready::until_cut;

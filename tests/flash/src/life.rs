@@ -139,7 +139,7 @@ fn measure(board: &Board, length: u32, saves: u64) -> Result<Worn, String> {
     let saves = saves.max(3 * lap);
     match (board.geometry.word_bytes, board.geometry.sector_bytes) {
         (1, 65_536) => wear(&Bench::<1, 65_536>::new(sectors), saves, length, page),
-        (1, 4_096) => wear(&Bench::<1, 4_096>::new(sectors), saves, length, page),
+        (4, 4_096) => wear(&Bench::<4, 4_096>::new(sectors), saves, length, page),
         (4, 131_072) => wear(&Bench::<4, 131_072>::new(sectors), saves, length, page),
         (16, 8_192) => wear(&Bench::<16, 8_192>::new(sectors), saves, length, page),
         (32, 131_072) => wear(&Bench::<32, 131_072>::new(sectors), saves, length, page),

@@ -11,9 +11,15 @@
 //!   (`&mut Nor` is a flash too), or it is dropped with the future.
 //! - Bits that were torn may read differently after each power-up, and bits that a cut erase left
 //!   just over the threshold may fall back, until their sector is erased (`flicker`).
+//! - A word whose program was cut may read as an error, with its whole word ([`Nor::ecc`]): so do parts
+//!   whose words have check bits. What it holds then is nobody's business. An erase that is cut leaves
+//!   such words, too.
 //! - Bits decay ([`Nor::decay`]); sectors wear out ([`Nor::wear_out`]) loudly or silently.
 //! - Everything is counted: erases per sector, page programs, simulated time.
 
+use std::collections::BTreeSet;
+
+use embedded_storage::nor_flash::ReadNorFlash as BlockingRead;
 use embedded_storage_async::nor_flash::{
     ErrorType, NorFlash, NorFlashError, NorFlashErrorKind, ReadNorFlash,
 };
@@ -42,6 +48,18 @@ pub enum Tear {
 impl Tear {
     /// All of them.
     pub const ALL: [Tear; 3] = [Tear::Clean, Tear::Byte, Tear::Bits];
+}
+
+/// What the words of a part with check bits read as that a cut has torn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ecc {
+    /// The part has no check bits.
+    Off,
+    /// The read fails.
+    Error,
+    /// What the adapters of the boards make of the fault that such a read raises: the same byte all over
+    /// (boards/stm32/src/flash.rs).
+    Fill(u8),
 }
 
 /// How a sector fails that can no longer be written.
@@ -83,6 +101,8 @@ pub enum NorError {
     NotErased(u32),
     /// The sector is worn out.
     Worn(u32),
+    /// The check bits of this word do not fit.
+    Damaged(u32),
     /// There is no power.
     PowerLost,
 }
@@ -143,6 +163,8 @@ pub struct Nor<const WORD: usize, const SECTOR: usize> {
     pub tear: Tear,
     /// Torn bits read differently after each power-up.
     pub flicker: bool,
+    /// Torn words read as errors; [`Ecc::Off`]: as what they hold.
+    pub ecc: Ecc,
     /// How long operations take.
     pub timing: Timing,
     /// Draws torn and flickering bits.
@@ -170,6 +192,8 @@ pub struct Nor<const WORD: usize, const SECTOR: usize> {
     unstable: Vec<(u32, u8)>,
     marginal: Vec<(u32, Vec<u8>)>,
     worn: Vec<(u32, Worn)>,
+    /// Words that were torn since the last erase.
+    damaged: BTreeSet<usize>,
 }
 
 impl<const WORD: usize, const SECTOR: usize> Nor<WORD, SECTOR> {
@@ -183,6 +207,7 @@ impl<const WORD: usize, const SECTOR: usize> Nor<WORD, SECTOR> {
             rule: WordRule::Once,
             tear: Tear::Clean,
             flicker: false,
+            ecc: Ecc::Off,
             timing: Timing::default(),
             random: fastrand::Rng::with_seed(seed),
             erases: vec![0; sectors],
@@ -200,6 +225,7 @@ impl<const WORD: usize, const SECTOR: usize> Nor<WORD, SECTOR> {
             unstable: Vec::new(),
             marginal: Vec::new(),
             worn: Vec::new(),
+            damaged: BTreeSet::new(),
         }
     }
 
@@ -387,6 +413,11 @@ impl<const WORD: usize, const SECTOR: usize> Nor<WORD, SECTOR> {
                 self.set_programmed(address / WORD, true);
             }
         }
+        // The word that was under way, and those whose turn had come with it. A word that was not begun
+        // has no check bits yet, and is blank.
+        if self.ecc != Ecc::Off {
+            self.damaged.extend((from + done) / WORD..(from + last).div_ceil(WORD));
+        }
     }
 
     /// Leaves a sector half erased.
@@ -419,6 +450,8 @@ impl<const WORD: usize, const SECTOR: usize> Nor<WORD, SECTOR> {
             let blank = self.data[word * WORD..][..WORD].iter().all(|byte| *byte == 0xFF);
             if blank {
                 self.set_programmed(word, false);
+            } else if self.ecc != Ecc::Off && self.tear != Tear::Clean {
+                self.damaged.insert(word);
             }
         }
     }
@@ -539,11 +572,31 @@ impl<const WORD: usize, const SECTOR: usize> Nor<WORD, SECTOR> {
             } else {
                 (first..last).for_each(|word| self.set_programmed(word, false));
             }
+            self.damaged.retain(|word| !(first..last).contains(word));
             self.erases[sector] += 1;
             let range = from as u32..(from + SECTOR) as u32;
             self.unstable.retain(|(at, _)| !range.contains(at));
             self.marginal.retain(|(torn, _)| *torn as usize != sector);
         }
+        Ok(())
+    }
+
+    fn read_now(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), NorError> {
+        let from = offset as usize;
+        let Some(found) = self.data.get(from..from + bytes.len()) else {
+            return Err(NorError::OutOfBounds);
+        };
+        bytes.copy_from_slice(found);
+        let words = from / WORD..(from + bytes.len()).div_ceil(WORD);
+        for word in self.damaged.range(words) {
+            let torn = word * WORD..(word + 1) * WORD;
+            let Ecc::Fill(byte) = self.ecc else {
+                return Err(NorError::Damaged(torn.start as u32));
+            };
+            let here = bytes.iter_mut().zip(from..).filter(|(_, at)| torn.contains(at));
+            here.for_each(|(here, _)| *here = byte);
+        }
+        self.elapsed_ns += bytes.len() as u64 * self.timing.read_ns_per_byte;
         Ok(())
     }
 }
@@ -557,13 +610,19 @@ impl<const WORD: usize, const SECTOR: usize> ReadNorFlash for Nor<WORD, SECTOR> 
 
     async fn read(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), NorError> {
         self.stop_if_dead().await;
-        let from = offset as usize;
-        let Some(found) = self.data.get(from..from + bytes.len()) else {
-            return Err(NorError::OutOfBounds);
-        };
-        bytes.copy_from_slice(found);
-        self.elapsed_ns += bytes.len() as u64 * self.timing.read_ns_per_byte;
-        Ok(())
+        self.read_now(offset, bytes)
+    }
+
+    fn capacity(&self) -> usize {
+        self.data.len()
+    }
+}
+
+impl<const WORD: usize, const SECTOR: usize> BlockingRead for Nor<WORD, SECTOR> {
+    const READ_SIZE: usize = 1;
+
+    fn read(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), NorError> {
+        self.read_now(offset, bytes)
     }
 
     fn capacity(&self) -> usize {

@@ -45,14 +45,14 @@ fn provision_as<const WORD: usize, const SECTOR: usize>(
     let opened = finish(Cells::open(&mut flash, &image.layout));
     let (mut store, _) = opened.map_err(|halt| halt.to_string())?;
     // What can still be read of the old epoch must not be used again, whatever the caller believes.
-    let old_epoch = finish(store.load_cell::<BootEpoch>()).ok().flatten();
+    let old_epoch = store.load_cell::<BootEpoch>().ok().flatten();
     let above_old = old_epoch.map_or(0, |BootEpoch(epoch)| epoch.saturating_add(2));
     let epoch = BootEpoch(values.first_epoch.max(above_old));
     let (configuration, format, keys, origin) = match &values.configuration {
         Some((bytes, format)) => (bytes.clone(), *format, values.keys.clone(), "given"),
         None => {
             let (bytes, format) = salvage(&mut store)?;
-            let keys = finish(store.keys()).map_err(|halt| format!("the keys: {halt}"))?;
+            let keys = store.keys().map_err(|halt| format!("the keys: {halt}"))?;
             (bytes, format, keys, "kept")
         }
     };
@@ -94,7 +94,7 @@ fn salvage<const WORD: usize, const SECTOR: usize>(
     )?;
     let (mut bytes, mut format) = (Vec::new(), 0);
     for chunk in 0..head.chunks {
-        match finish(store.configuration_chunk(chunk)) {
+        match store.configuration_chunk(chunk) {
             Ok(Some(loaded)) => {
                 bytes.extend_from_slice(loaded.value);
                 format = loaded.format;

@@ -41,12 +41,12 @@ fn read_as<const WORD: usize, const SECTOR: usize>(image: &Image) -> Result<Cell
     let opened = finish(Store::<_, 8, 704>::open(&mut flash, &image.layout));
     let (mut store, report) = opened.map_err(|halt| halt.to_string())?;
     let cells = finish(async {
-        let incarnation = store.load_cell::<Mark>().await?.map(|mark| mark.incarnation);
-        let epoch = store.load_cell::<BootEpoch>().await?.map(|epoch| epoch.0);
-        let chunk = store.configuration_chunk(0).await?;
+        let incarnation = store.load_cell::<Mark>()?.map(|mark| mark.incarnation);
+        let epoch = store.load_cell::<BootEpoch>()?.map(|epoch| epoch.0);
+        let chunk = store.configuration_chunk(0)?;
         let configuration = chunk.map(|chunk| (chunk.value.to_vec(), chunk.format));
-        let keys = store.keys().await?;
-        let state = store.election(0).await?.map(|election| election.state.to_vec());
+        let keys = store.keys()?;
+        let state = store.election(0)?.map(|election| election.state.to_vec());
         let is_wiped = store.is_wiped();
         Ok(Cells { report, incarnation, epoch, configuration, keys, is_wiped, state })
     });

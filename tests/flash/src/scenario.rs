@@ -6,7 +6,7 @@ use bellwether::cells::{
 
 use bellwether::key::{KEY_BYTES, Keys, LinkKey};
 
-use crate::nor::{Nor, WordRule};
+use crate::nor::{Ecc, Nor, WordRule};
 use crate::ready::until_cut;
 
 /// The store under test.
@@ -48,6 +48,8 @@ pub struct Bench<const WORD: usize, const SECTOR: usize> {
     pub rule: WordRule,
     /// Torn bits change between boots.
     pub flicker: bool,
+    /// What torn words read as.
+    pub ecc: Ecc,
     /// Errors put in on purpose.
     #[cfg(feature = "sabotage")]
     pub sabotage: bellwether::cells::Sabotage,
@@ -161,6 +163,7 @@ impl<const WORD: usize, const SECTOR: usize> Bench<WORD, SECTOR> {
             sectors,
             rule: WordRule::Once,
             flicker: true,
+            ecc: Ecc::Off,
             #[cfg(feature = "sabotage")]
             sabotage: bellwether::cells::Sabotage::default(),
         }
@@ -172,6 +175,7 @@ impl<const WORD: usize, const SECTOR: usize> Bench<WORD, SECTOR> {
         let mut flash = Nor::new(2 * self.sectors, seed);
         flash.rule = self.rule;
         flash.flicker = self.flicker;
+        flash.ecc = self.ecc;
         flash
     }
 
@@ -267,11 +271,11 @@ impl Model {
     ) -> Result<Self, Halt> {
         finish(async {
             let mut seen = Self {
-                provisioned: store.provisioning().await == Provisioning::Complete,
+                provisioned: store.provisioning() == Provisioning::Complete,
                 ..Self::default()
             };
             for back in 0..HISTORY_RECORDS {
-                if let Some(election) = store.election(back).await? {
+                if let Some(election) = store.election(back)? {
                     let bytes = [election.state, election.history].concat();
                     seen.elections.push((election.index, bytes));
                 }
@@ -279,18 +283,17 @@ impl Model {
             if let Some(head) = store.configuration() {
                 let mut chunks = Vec::new();
                 for chunk in 0..head.chunks {
-                    if let Some(loaded) = store.configuration_chunk(chunk).await? {
+                    if let Some(loaded) = store.configuration_chunk(chunk)? {
                         chunks.push(loaded.value.to_vec());
                     }
                 }
                 seen.configuration = Some(chunks);
             }
             seen.key = store
-                .keys()
-                .await?
+                .keys()?
                 .filter(|keys| *keys.send.key.bytes() == key_bytes(keys.send.id))
                 .map(|keys| keys.send.id);
-            seen.note = store.load_cell::<Note>().await?.map(|note| note.0);
+            seen.note = store.load_cell::<Note>()?.map(|note| note.0);
             Ok(seen)
         })
     }

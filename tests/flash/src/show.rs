@@ -54,7 +54,7 @@ fn show_as<const WORD: usize, const SECTOR: usize>(image: &Image) -> Result<Stri
             key if key < keys::CHUNKS => "election",
             _ => "chunk",
         };
-        let _ = match finish(store.load(key)) {
+        let _ = match store.load(key) {
             Ok(Some(cell)) if cell.value.len() <= 8 => {
                 writeln!(text, "{key:2} {name}: format {}, {:?}", cell.format, cell.value)
             }

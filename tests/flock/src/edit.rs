@@ -82,7 +82,24 @@ impl Edit {
         let member = self.member(index).ok_or("the members of the file cannot be changed")?;
         set(member, "incarnation", next.into());
         self.flock.members[index].incarnation = next;
+        self.write_made();
         Ok(next)
+    }
+
+    /// Keeps the counts where they survive the member: whoever deletes a member and adds it again goes
+    /// on where it was.
+    fn write_made(&mut self) {
+        for member in &self.flock.members {
+            self.flock.made.insert(member.id, member.incarnation);
+        }
+        let mut list = toml_edit::Array::new();
+        for (id, incarnation) in &self.flock.made {
+            let mut entry = InlineTable::new();
+            entry.insert("id", i64::from(id.get()).into());
+            entry.insert("incarnation", i64::from(*incarnation).into());
+            list.push(entry);
+        }
+        self.document.insert("made", Item::Value(list.into()));
     }
 
     fn member(&mut self, index: usize) -> Option<&mut dyn TableLike> {

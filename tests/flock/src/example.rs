@@ -2,14 +2,25 @@
 
 use zeroize::Zeroizing;
 
+use crate::board::Board;
 use crate::file::number_of;
 use crate::keys::RootKey;
 
-/// A commented file for so many nodes, with a fresh key.
-pub fn example(name: &str, algorithm: &str, nodes: u8) -> Result<Zeroizing<String>, String> {
+/// Tp where the board does not need a longer one.
+const TP_MS: u64 = 20;
+
+/// A commented file for so many nodes of one kind, with a fresh key.
+pub fn example(
+    name: &str,
+    algorithm: &str,
+    board: &Board,
+    nodes: u8,
+) -> Result<Zeroizing<String>, String> {
     let root = RootKey::random()?.to_hex();
     let number = number_of(name);
     let low = number.to_le_bytes()[0];
+    let tp_ms = board.tp_us_min.div_ceil(1000).max(TP_MS);
+    let board = board.name;
     let mut text = Zeroizing::new(String::with_capacity(4096));
     text.push_str(&format!(
         r#"# A flock of boards. This file holds its root key: keep it secret, and keep a copy.
@@ -18,16 +29,21 @@ pub fn example(name: &str, algorithm: &str, nodes: u8) -> Result<Zeroizing<Strin
 network = {name:?}
 # number = {number}             # tells flocks on one wire apart; derived from the name
 algorithm = "{algorithm}"       # "bully", "invitation" or "ring"
-board = "sf2"
+board = "{board}"
 port = 4711
 
 tm_ms = 20                      # Tm: the longest way of a datagram
-tp_ms = 10                      # Tp: from a request to its answer
-# ts_ms = 2200                  # Ts: what a save adds; what the board's flash needs otherwise
-# t_ms = 50                     # T: how long a call waits; 2 Tm + Tp otherwise
-# check_ms = 500                # P: the period of Check; 10 T otherwise
+tp_ms = {tp_ms:<24}# Tp: from a request to its answer
+# ts_ms = 4200                  # Ts: what a save adds; what the board's flash needs otherwise
+# t_ms = 60                     # T: how long a call waits; 2 Tm + Tp otherwise
+# check_ms = 600                # P: the period of Check; 10 T otherwise
 # quiet_ms = 80                 # Q: silence before the coordinator is suspected
 durability = "group"            # or "strict": every change is saved before it is told
+# detector = "heartbeat"        # or "adaptive", "indirect"; "reliable" for bully
+# quiet_max_ms = 320            # the longest silence that "adaptive" bears; 4 Q otherwise
+# preempt = true                # false: a node that comes back leaves the coordinator its role
+# hold_off_ms = 5000            # a node that reboots twice in this time must stay up as long
+# observers = [1]               # members that never coordinate
 accept_version_1 = false        # true only while a flock without keys gets them
 
 send = 1                        # the key that boards send with

@@ -7,10 +7,12 @@
 //! board = "sf2"                 # all members are of this kind
 //! port = 4711
 //! tm_ms = 20                    # bounds as in a scenario file
-//! tp_ms = 10
-//! # ts_ms, t_ms, check_ms, quiet_ms; durability, preempt, accept_version_1
+//! tp_ms = 20
+//! # ts_ms, t_ms, check_ms, quiet_ms; durability, accept_version_1
+//! # detector, quiet_max_ms, preempt, hold_off_ms, observers: as in a scenario file
 //! send = 1                      # the key that boards send with
 //! keys = [{ id = 1, root = "64 hexadecimal digits" }]   # one, or two while the flock moves
+//! made = [{ id = 1, incarnation = 1 }]     # kept by `cargo flock make`, also of members that are gone
 //!
 //! [[member]]
 //! id = 1
@@ -19,11 +21,11 @@
 //! incarnation = 1               # counted by `cargo flock make`
 //! ```
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 use bellwether::cells::BootEpoch;
-use bellwether::config::{Algorithm, Config, ConfigError, Durability, Timing};
+use bellwether::config::{Algorithm, Config, ConfigError, Detector, Durability, Timing};
 use bellwether::id::NodeId;
 use bellwether::key::{KEY_BYTES, Keys, LinkKey, Slot};
 use bellwether::node::Node;
@@ -41,7 +43,7 @@ pub const PORT: u16 = 4711;
 /// The most members: what one word of a set holds.
 pub const MEMBERS_MAX: u8 = 64;
 
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 22] = [
     "network",
     "number",
     "algorithm",
@@ -54,10 +56,15 @@ const KEYS: [&str; 17] = [
     "check_ms",
     "quiet_ms",
     "durability",
+    "detector",
+    "quiet_max_ms",
     "preempt",
+    "hold_off_ms",
+    "observers",
     "accept_version_1",
     "send",
     "keys",
+    "made",
     "member",
 ];
 const ROOT: &str = "64 hexadecimal digits";
@@ -72,12 +79,25 @@ pub struct Flock {
     pub board: &'static Board,
     pub port: u16,
     pub timing: Timing,
+    pub policies: Policies,
     pub accept_version_1: bool,
     /// One key, or two while the flock moves from one to the next.
     pub keys: Vec<Root>,
     /// The number of the key that boards send with.
     pub send: u8,
+    /// The last incarnation of every id that an image was ever made for, also of former members.
+    pub made: BTreeMap<NodeId, u32>,
     pub members: Vec<Member>,
+}
+
+/// How failures are noticed, and who may coordinate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policies {
+    pub detector: Detector,
+    pub quiet_max: Duration,
+    pub preempt: bool,
+    pub hold_off: Duration,
+    pub observers: Vec<NodeId>,
 }
 
 /// A root key and its number.
@@ -117,6 +137,11 @@ impl Flock {
         let mut config = Config::new(id, self.algorithm, self.durability, self.timing);
         config.network = self.network;
         config.accept_version_1 = self.accept_version_1;
+        config.detector = self.policies.detector;
+        config.quiet_max = self.policies.quiet_max;
+        config.preempt = self.policies.preempt;
+        config.hold_off = self.policies.hold_off;
+        config.observers = self.policies.observers.iter().copied().collect();
         for member in &self.members {
             config.add_member(member.id.get(), member.preference).ok()?;
         }
@@ -170,18 +195,15 @@ fn parse_document(document: Table<'_>) -> Result<Flock, BadFile> {
         ])?,
         None => Durability::Group,
     };
-    if let Some(field) = document.get("preempt")
-        && !field.flag()?
-    {
-        return Err(field.bad("`preempt` is false", "allowed in this version: true"));
-    }
     let accept_version_1 = match document.get("accept_version_1") {
         Some(field) => field.flag()?,
         None => false,
     };
     let (keys, send) = parse_keys(document)?;
-    let members = parse_members(document, network)?;
+    let made = parse_made(document)?;
+    let members = parse_members(document, network, &made)?;
     let timing = parse_timing(document, board, durability, members.len())?;
+    let policies = parse_policies(document, &timing, &members)?;
     let flock = Flock {
         name,
         network,
@@ -190,9 +212,11 @@ fn parse_document(document: Table<'_>) -> Result<Flock, BadFile> {
         board,
         port,
         timing,
+        policies,
         accept_version_1,
         keys,
         send,
+        made,
         members,
     };
     check(document, &flock)?;
@@ -234,7 +258,33 @@ fn parse_keys(document: Table<'_>) -> Result<(Vec<Root>, u8), BadFile> {
     Ok((keys, send))
 }
 
-fn parse_members(document: Table<'_>, network: u16) -> Result<Vec<Member>, BadFile> {
+/// What `cargo flock make` has counted. It outlives the member, so that an id that is used again goes on
+/// where it was.
+fn parse_made(document: Table<'_>) -> Result<BTreeMap<NodeId, u32>, BadFile> {
+    let form = "a list of tables { id, incarnation }";
+    let mut made = BTreeMap::new();
+    let Some(field) = document.get("made") else { return Ok(made) };
+    for element in field.list(form)? {
+        let table = element.table(form)?;
+        table.allow_only(&["id", "incarnation"])?;
+        let id_field = table.need("id", "a node id from 1 to 64")?;
+        let number = id_field.id(MEMBERS_MAX)?;
+        let count = table.need("incarnation", "how often an image was made for this id")?;
+        let count = count.whole(0, BootEpoch::INCARNATION_MAX.into())? as u32;
+        let twice = || id_field.bad(format!("id {number} stands twice"), "allowed: each id once");
+        let id = NodeId::new(number).ok_or_else(twice)?;
+        if made.insert(id, count).is_some() {
+            return Err(twice());
+        }
+    }
+    Ok(made)
+}
+
+fn parse_members(
+    document: Table<'_>,
+    network: u16,
+    made: &BTreeMap<NodeId, u32>,
+) -> Result<Vec<Member>, BadFile> {
     let form = "[[member]] tables with id, preference, address, incarnation";
     let field = document.need("member", form)?;
     let elements = field.list(form)?;
@@ -267,12 +317,24 @@ fn parse_members(document: Table<'_>, network: u16) -> Result<Vec<Member>, BadFi
             let wrong = format!("address {address} is in another network than the others");
             return Err(field.bad(wrong, "allowed: addresses whose first three numbers agree"));
         }
-        members.push(Member {
-            id,
-            preference: whole("preference", u8::MAX.into())? as u8,
-            address,
-            incarnation: whole("incarnation", BootEpoch::INCARNATION_MAX)?,
-        });
+        let counted = made.get(&id).copied().unwrap_or(0);
+        let incarnation = match table.get("incarnation") {
+            Some(field) => {
+                let count = field.whole(0, BootEpoch::INCARNATION_MAX.into())? as u32;
+                if count < counted {
+                    let wrong = format!("`incarnation` of member {number} is {count}");
+                    let allowed = format!(
+                        "allowed: at least {counted}, as in `made`: a lower one would use nonces and \
+                         group numbers twice"
+                    );
+                    return Err(field.bad(wrong, allowed));
+                }
+                count
+            }
+            None => counted,
+        };
+        let preference = whole("preference", u8::MAX.into())? as u8;
+        members.push(Member { id, preference, address, incarnation });
     }
     if members.is_empty() {
         return Err(field.bad("`member` is an empty list", "allowed: 1 to 64 members"));
@@ -285,8 +347,9 @@ fn parse_address(field: Field<'_>) -> Result<Ipv4Addr, BadFile> {
     text.parse::<Ipv4Addr>()
         .ok()
         .filter(|address| {
-            let last = address.octets()[3];
-            !(address.is_multicast() || address.is_unspecified() || last == 0 || last == 255)
+            let [first, .., last] = address.octets();
+            // 0 and 127 are for a host's own use; from 224 on there are groups, and what is reserved.
+            !matches!(first, 0 | 127 | 224..) && !matches!(last, 0 | 255)
         })
         .ok_or_else(|| {
             field.bad(format!("`address` is {text:?}"), "allowed: an IPv4 address of a host")
@@ -334,6 +397,40 @@ fn parse_timing(
     Ok(timing)
 }
 
+fn parse_policies(
+    document: Table<'_>,
+    timing: &Timing,
+    members: &[Member],
+) -> Result<Policies, BadFile> {
+    let optional = |key| document.get(key).map(|field| field.time_us_above_zero()).transpose();
+    let detector = match document.get("detector") {
+        Some(field) => field.one_of(&scenario::Detector::ALL.map(|known| {
+            let detector = match known {
+                scenario::Detector::Reliable => Detector::Reliable,
+                scenario::Detector::Heartbeat => Detector::Heartbeat,
+                scenario::Detector::Adaptive => Detector::Adaptive,
+                scenario::Detector::Indirect => Detector::Indirect,
+            };
+            (known.name(), detector)
+        }))?,
+        None => Detector::default(),
+    };
+    let quiet_max = optional("quiet_max_ms")?.map_or(timing.quiet.times(4), Duration);
+    let preempt = document.get("preempt").map_or(Ok(true), |field| field.flag())?;
+    let hold_off = optional("hold_off_ms")?.map_or(Duration::ZERO, Duration);
+    let mut observers = Vec::new();
+    if let Some(field) = document.get("observers") {
+        for number in field.ids(MEMBERS_MAX)? {
+            let known = members.iter().map(|member| member.id).find(|id| id.get() == number);
+            let allowed = "allowed: ids of members";
+            observers.push(known.ok_or_else(|| {
+                field.bad(format!("`observers` names node {number}, which is no member"), allowed)
+            })?);
+        }
+    }
+    Ok(Policies { detector, quiet_max, preempt, hold_off, observers })
+}
+
 /// The node's own check of its configuration has the last word, and the record must hold it.
 fn check(document: Table<'_>, flock: &Flock) -> Result<(), BadFile> {
     let line = |key| document.get(key).map_or(document.line, |field| field.line);
@@ -347,13 +444,17 @@ fn check(document: Table<'_>, flock: &Flock) -> Result<(), BadFile> {
             return Err(document.bad("a span of time does not fit", allowed));
         }
         if let Err(error) = Node::new(provision.config, keys.clone(), 0) {
-            let line = match error {
-                ConfigError::QuietTooShort { .. } => line("quiet_ms"),
-                ConfigError::CheckTooShort { .. } => line("check_ms"),
-                ConfigError::TTooShort { .. } => line("t_ms"),
-                _ => line("tm_ms"),
+            let (key, allowed) = match error {
+                ConfigError::QuietTooShort { .. } => ("quiet_ms", "other times"),
+                ConfigError::QuietMaxTooShort { .. } => ("quiet_max_ms", "other times"),
+                ConfigError::CheckTooShort { .. } => ("check_ms", "other times"),
+                ConfigError::TTooShort { .. } => ("t_ms", "other times"),
+                ConfigError::OnlyObservers => ("observers", "one member less, at least"),
+                ConfigError::ReliableNeedsBully => ("detector", "another one"),
+                _ => ("tm_ms", "other times"),
             };
-            return Err(document.source.bad(line, error.to_string(), "allowed: other times"));
+            let allowed = format!("allowed: {allowed}");
+            return Err(document.source.bad(line(key), error.to_string(), allowed));
         }
     }
     Ok(())

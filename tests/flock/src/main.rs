@@ -31,6 +31,9 @@ enum Command {
         name: Option<String>,
         #[arg(long, default_value = "bully", value_parser = ["bully", "invitation", "ring"])]
         algorithm: String,
+        /// The kind of the boards
+        #[arg(long, default_value = "sf2")]
+        board: String,
     },
     /// Makes one flash image per member and counts their incarnations in the file
     Make {
@@ -87,16 +90,14 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<(), Failure> {
     match command {
-        Command::New { file, nodes, name, algorithm } => new(&file, nodes, name, &algorithm),
+        Command::New { file, nodes, name, algorithm, board } => {
+            new(&file, nodes, name, &algorithm, named(&board)?)
+        }
         Command::Make { file, out, only } => make(&file, &out, only),
         Command::Show { image, board } => {
-            let board = Board::named(&board).ok_or_else(|| {
-                let names = BOARDS.each_ref().map(|board| board.name);
-                let allowed = names.join(", ");
-                Failure::Input(format!("there is no board {board:?}; allowed: {allowed}"))
-            })?;
-            let named = |what| Failure::Input(format!("{}: {what}", image.display()));
-            print!("{}", show::show(board, read(&image)?).map_err(named)?);
+            let board = named(&board)?;
+            let bad = |what| Failure::Input(format!("{}: {what}", image.display()));
+            print!("{}", show::show(board, read(&image)?).map_err(bad)?);
             Ok(())
         }
         Command::Rotate { file, switch, drop_old } => {
@@ -105,6 +106,7 @@ fn run(command: Command) -> Result<(), Failure> {
                 (_, true) => Rotation::DropOld,
                 _ => Rotation::Add,
             };
+            let _alone = save::lock(&file).map_err(Failure::Input)?;
             let mut edit = read_flock(&file)?;
             let said = edit.rotate(step).map_err(Failure::Input)?;
             edit.save(&file).map_err(Failure::Host)?;
@@ -113,6 +115,13 @@ fn run(command: Command) -> Result<(), Failure> {
         }
         Command::Open { capture, flock, out } => open(&capture, &flock, &out),
     }
+}
+
+fn named(board: &str) -> Result<&'static Board, Failure> {
+    Board::named(board).ok_or_else(|| {
+        let allowed = BOARDS.each_ref().map(|board| board.name).join(", ");
+        Failure::Input(format!("there is no board {board:?}; allowed: {allowed}"))
+    })
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
@@ -129,11 +138,17 @@ fn read_flock(path: &Path) -> Result<Edit, Failure> {
     Edit::parse(&name, &text).map_err(Failure::Input)
 }
 
-fn new(file: &Path, nodes: u8, name: Option<String>, algorithm: &str) -> Result<(), Failure> {
+fn new(
+    file: &Path,
+    nodes: u8,
+    name: Option<String>,
+    algorithm: &str,
+    board: &Board,
+) -> Result<(), Failure> {
     let stem = || file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let name = name.or_else(stem).filter(|name| !name.trim().is_empty());
     let name = name.ok_or_else(|| Failure::Input("--name NAME is missing".into()))?;
-    let text = example::example(&name, algorithm, nodes).map_err(Failure::Host)?;
+    let text = example::example(&name, algorithm, board, nodes).map_err(Failure::Host)?;
     // A file that this program cannot read is not written.
     Edit::parse(&file.display().to_string(), &text).map_err(Failure::Input)?;
     if file.exists() {
@@ -147,6 +162,8 @@ fn new(file: &Path, nodes: u8, name: Option<String>, algorithm: &str) -> Result<
 }
 
 fn make(file: &Path, out: &Path, only: Option<u8>) -> Result<(), Failure> {
+    // From reading the counts to saving them: two runs at once must not count the same.
+    let alone = save::lock(file).map_err(Failure::Input)?;
     let mut edit = read_flock(file)?;
     let ids: Vec<NodeId> = match only {
         None => edit.flock.members.iter().map(|member| member.id).collect(),
@@ -163,6 +180,7 @@ fn make(file: &Path, out: &Path, only: Option<u8>) -> Result<(), Failure> {
     }
     // Counted before any image exists: no two boards can get the same incarnation.
     edit.save(file).map_err(Failure::Host)?;
+    drop(alone);
     let failed = |error: std::io::Error| Failure::Host(format!("{}: {error}", out.display()));
     std::fs::create_dir_all(out).map_err(failed)?;
     for (id, incarnation, image) in images {

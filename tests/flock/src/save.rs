@@ -31,6 +31,17 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), String> {
     folder.sync_all().map_err(failed)
 }
 
+/// Keeps other runs of this program from changing the file, or any other in its folder, until the lock is
+/// dropped. The folder is what is locked: the file itself is replaced.
+pub fn lock(path: &Path) -> Result<File, String> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let lock = File::open(folder).map_err(failed)?;
+    lock.lock().map_err(failed)?;
+    Ok(lock)
+}
+
 /// What is wrong with the permissions of a file that holds keys.
 #[must_use]
 pub fn warning(path: &Path) -> Option<String> {

@@ -50,7 +50,7 @@ fn write_to(text: &mut String, cells: &Cells) -> std::fmt::Result {
             let former = if cells.is_wiped { "" } else { "; former ones are not wiped yet" };
             writeln!(text, "{former}")?;
         }
-        None => writeln!(text, "keys          none: datagrams are in the clear")?,
+        None => writeln!(text, "keys          none: the board stays mute")?,
     }
     let or_none = |number: Option<u32>| number.map_or("none".into(), |number| number.to_string());
     writeln!(text, "incarnation   {}", or_none(cells.incarnation))?;
@@ -85,6 +85,18 @@ fn write_provision(text: &mut String, provision: &Provision<1>) -> std::fmt::Res
         text,
         "timing        Tm {} Tp {} Ts {} T {} P {} Q {} beat {}",
         timing.tm, timing.tp, timing.ts, timing.t, timing.check, timing.quiet, timing.beat
+    )?;
+    let Config { detector, preempt, hold_off, observers, .. } = &provision.config;
+    writeln!(
+        text,
+        "failures      detector {detector:?}, silence up to {}",
+        provision.config.quiet_max
+    )?;
+    let observers: Vec<String> = observers.iter().map(|id| id.to_string()).collect();
+    writeln!(
+        text,
+        "policies      preempt {preempt}, hold-off {hold_off}, observers [{}]",
+        observers.join(" ")
     )?;
     let members: Vec<String> = (provision.config.members().iter())
         .map(|id| match provision.config.preference(id) {

@@ -83,6 +83,30 @@ fn a_new_file_is_secret_commented_and_never_overwritten() {
 }
 
 #[test]
+fn images_for_boards_that_can_be_bought_have_their_cells_and_their_address() {
+    let boards = [
+        ("nucleo-h563zi", 80, "STM32H563ZITx --binary-format bin --base-address 0x8100000"),
+        ("w5500-evb-pico2", 64, "RP235x --binary-format bin --base-address 0x101f0000"),
+        ("nucleo-f429zi", 768, "STM32F429ZITx --binary-format bin --base-address 0x8120000"),
+    ];
+    for (board, kib, place) in boards {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("barn.toml");
+        let (file, out) = (file.to_str().unwrap(), folder.path().to_str().unwrap());
+        let (code, said) = flock(&["new", file, "--nodes", "2", "--board", board]);
+        assert_eq!(code, 0, "{said}");
+        let (code, said) = flock(&["make", file, "--out", out]);
+        assert!(code == 0 && said.contains(place), "{said}");
+        let image = folder.path().join("node-2.bin");
+        assert_eq!(fs::metadata(&image).unwrap().len(), kib << 10);
+        let (code, said) = flock(&["show", image.to_str().unwrap(), "--board", board]);
+        assert!(code == 0 && said.contains("2 of network"), "{said}");
+    }
+    let (code, said) = flock(&["new", "/nowhere/at/all.toml", "--nodes", "2", "--board", "sf3"]);
+    assert!(code == 2 && said.contains("allowed: sf2, nucleo-h563zi"), "{said}");
+}
+
+#[test]
 fn each_making_is_a_new_incarnation_above_all_epochs_of_the_last() {
     let folder = Folder::new("3");
     for (round, incarnation) in [(0, 1), (1, 2)] {
@@ -113,6 +137,56 @@ fn each_making_is_a_new_incarnation_above_all_epochs_of_the_last() {
     fs::write(&folder.file, text.replace("incarnation = 3", "incarnation = 1023")).unwrap();
     let (code, said) = folder.make(&["--only", "2"]);
     assert!(code == 2 && said.contains("no boot epochs left"), "{said}");
+}
+
+#[test]
+fn a_member_that_was_deleted_and_comes_back_goes_on_where_it_was() {
+    let folder = Folder::new("3");
+    for _ in 0..2 {
+        assert_eq!(folder.make(&[]).0, 0);
+    }
+    let text = fs::read_to_string(&folder.file).unwrap();
+    let member = text.rfind("\n[[member]]\nid = 3").unwrap();
+    fs::write(&folder.file, &text[..member]).unwrap();
+    assert_eq!(folder.make(&[]).0, 0);
+    assert_eq!(folder.read().members.len(), 2);
+    let without = fs::read_to_string(&folder.file).unwrap();
+
+    fs::write(&folder.file, format!("{without}\n[[member]]\nid = 3\nincarnation = 0\n")).unwrap();
+    let (code, said) = folder.make(&[]);
+    assert!(code == 2 && said.contains("allowed: at least 2, as in `made`"), "{said}");
+    fs::write(&folder.file, format!("{without}\n[[member]]\nid = 3\n")).unwrap();
+    let (code, said) = folder.make(&["--only", "3"]);
+    assert!(code == 0 && said.contains("node 3, incarnation 3"), "{said}");
+    assert_eq!(folder.cells(3).epoch, BootEpoch::first_of(3).map(|epoch| epoch.0));
+}
+
+#[test]
+fn two_that_make_at_once_never_count_the_same() {
+    let folder = Folder::new("2");
+    let out = folder.out.to_str().unwrap();
+    let runs: Vec<_> = (0..8)
+        .map(|run| {
+            let out = format!("{out}-{run}");
+            let arguments = ["make", folder.file(), "--only", "1", "--out", &out];
+            Command::new(env!("CARGO_BIN_EXE_bellwether-flock"))
+                .args(arguments)
+                .stdout(std::process::Stdio::piped())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    let mut counted: Vec<String> = runs
+        .into_iter()
+        .map(|run| {
+            let output = run.wait_with_output().unwrap();
+            assert!(output.status.success());
+            let said = String::from_utf8(output.stdout).unwrap();
+            said.split("incarnation ").nth(1).unwrap().split(',').next().unwrap().to_owned()
+        })
+        .collect();
+    counted.sort();
+    assert_eq!(counted, ["1", "2", "3", "4", "5", "6", "7", "8"]);
 }
 
 #[test]

@@ -19,7 +19,7 @@ use bellwether_flock::pcap::{self, Frame};
 
 const PORT: u16 = 4711;
 const NETWORK: u16 = 0x1234;
-const FIELDS: [&str; 37] = [
+const FIELDS: [&str; 42] = [
     "version",
     "kind",
     "network",
@@ -51,12 +51,17 @@ const FIELDS: [&str; 37] = [
     "hello_flags",
     "uptime_ms",
     "instance",
+    "silent",
     "echoes",
     "echo",
     "run",
     "round",
     "list",
     "suspects",
+    "incumbent",
+    "members",
+    "about",
+    "heard",
 ];
 
 fn id(n: u8) -> NodeId {
@@ -103,10 +108,12 @@ fn letters() -> Vec<Letter> {
         letter
     };
     let run = |kind, rest: &[u8], shown: &[(&'static str, &str)]| {
-        let token = [(5_u32).to_le_bytes().as_slice(), &[2, 0b11, 0x80], &[1, 4], rest].concat();
+        let token =
+            [(5_u32).to_le_bytes().as_slice(), &[2, 0b11, 0x80], &[1, 4], &[16, 3], rest].concat();
         let all =
             [&[("run", "9.4.3"), ("round", "5"), ("list", "1 2 16"), ("suspects", "3")], shown]
                 .concat();
+        let all = [&all[..], &[("incumbent", "16"), ("members", "3")]].concat();
         letter(kind, to_two, &[&group, &token], &all)
     };
     let ok = |kind, name| letter(kind, to_two, &[&[1]], &[(name, "1")]);
@@ -157,10 +164,23 @@ fn letters() -> Vec<Letter> {
                 ("echo", "1.6,4.8"),
             ],
         ),
-        letter(Kind::Clash, Destination::All, &[&[1, 0, 0, 0]], &[("instance", "0x00000001")]),
+        letter(
+            Kind::Clash,
+            Destination::All,
+            &[&[1, 0, 0, 0]],
+            &[("instance", "0x00000001"), ("silent", "another board with its id")],
+        ),
+        letter(
+            Kind::Clash,
+            Destination::All,
+            &[&[0; 4]],
+            &[("instance", "0x00000000"), ("silent", "the sender")],
+        ),
         run(Kind::Elect, &[], &[]),
         run(Kind::Coord, &[], &[]),
         run(Kind::RingReady, &definition, &shown_definition),
+        with_group(Kind::HaveYouHeard, Destination::All, &[&up], &[("about", "1 3 9")]),
+        with_group(Kind::Leaving, Destination::All, &[], &[]),
         ok(Kind::AytAns, "yes"),
         ok(Kind::AynAns, "normal"),
         letter(Kind::HaltAck, to_two, &[], &[]),
@@ -170,6 +190,7 @@ fn letters() -> Vec<Letter> {
         ok(Kind::AcceptAns, "ok"),
         ok(Kind::ReadyAns, "ok"),
         letter(Kind::HopAck, to_two, &[], &[]),
+        letter(Kind::Heard, to_two, &[&up], &[("heard", "1 3 9")]),
     ]
 }
 
@@ -337,7 +358,8 @@ fn compare(letters: &[Letter], frames: &[Frame], version: u8) {
 #[test]
 fn every_kind_is_shown_in_the_clear_sealed_and_opened() {
     let letters = letters();
-    let kinds: Vec<Kind> = letters.iter().map(|letter| letter.kind).collect();
+    let mut kinds: Vec<Kind> = letters.iter().map(|letter| letter.kind).collect();
+    kinds.dedup();
     assert_eq!(kinds, Kind::ALL, "every kind has its letter");
     let frames = |datagram: &dyn Fn(&Letter, u32) -> Vec<u8>| -> Vec<Frame> {
         (0..).zip(&letters).map(|(call, letter)| frame(&datagram(letter, call), PORT)).collect()

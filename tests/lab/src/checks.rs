@@ -7,8 +7,8 @@
 use bellwether::config::Timing;
 use bellwether::id::{GroupId, NodeId};
 use bellwether::state::Status;
-use bellwether_scenario::{Action, Algorithm, NodeEvent, Scenario, Status as TraceStatus, What};
-use bellwether_sim::checker::{Checker, View};
+use bellwether_scenario::{Action, NodeEvent, Scenario, Status as TraceStatus, What};
+use bellwether_sim::checker::{Checker, View, Violation};
 
 enum Change {
     /// Whatever comes next, the old state is no longer certain.
@@ -56,7 +56,9 @@ pub fn violations(
     events: &[NodeEvent],
     actions: &[(u64, Action)],
     broken: &[u64],
-) -> Vec<String> {
+) -> Result<Vec<String>, String> {
+    let mut settings =
+        bellwether_sim::play::settings(scenario).map_err(|error| error.to_string())?;
     let nodes = usize::from(scenario.nodes);
     let mut changes: Vec<(u64, usize, Change)> = Vec::new();
     let mut certain_from = vec![0; nodes];
@@ -92,9 +94,9 @@ pub fn violations(
     }
     changes.extend(broken.iter().map(|at| (*at, 0, Change::Broken)));
     changes.sort_by_key(|(at, ..)| *at);
-    let grace = timing.quiet.0 + timing.stagger.0 * nodes as u64 + 3 * timing.t.0;
-    let promised = scenario.algorithm != Algorithm::Invitation;
-    let mut checker = Checker::new(nodes, promised, grace);
+    settings.timing = *timing;
+    let (promised, grace) = (settings.promises_assertion_1(), settings.grace_us());
+    let mut checker = Checker::new(nodes, promised, grace).with_observers(&settings.observers);
     let nothing = Seen { view: View::DOWN, hidden: false, powered: false, paused: false };
     let mut seen = vec![nothing; nodes];
     for (at, node, change) in changes {
@@ -120,5 +122,6 @@ pub fn violations(
         checker.update(at, node, one.view());
     }
     let violations = checker.violations.iter();
-    violations.map(|v| format!("at {} ms: {}: {}", v.at / 1000, v.rule, v.what)).collect()
+    let told = |v: &Violation| format!("at {} ms: {}: {}", v.at / 1000, v.rule, v.what);
+    Ok(violations.map(told).collect())
 }

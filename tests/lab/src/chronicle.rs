@@ -3,13 +3,19 @@
 //! Every boot of a node has a clock of its own. Each line of its log says between which two moments
 //! of the host's clock it was written; the offset of the two clocks lies in the intersection of what
 //! all lines say, and half of its width is the uncertainty of every time of that boot.
+//!
+//! A line that comes through another program says only that it was not written later than it came. Of all
+//! lines of a boot the one that came soonest counts, and that one was on its way for [`ON_THE_WAY`] at most.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bellwether_scenario::{NodeEvent, ResetCause, What};
 
 use crate::line::Line;
 use crate::probe::Heard;
+
+/// probe-rs looks for lines ten times a second; the rest is for the host.
+const ON_THE_WAY: Duration = Duration::from_millis(120);
 
 /// One boot of one node.
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +27,17 @@ struct Life {
     least: i64,
     most: i64,
     announced: bool,
+}
+
+impl Life {
+    /// A time of the node's clock on that of the host, and its uncertainty.
+    fn host_us(&self, us: u64) -> (i64, u64) {
+        let least = match self.least {
+            i64::MIN => self.most - ON_THE_WAY.as_micros() as i64,
+            least => least,
+        };
+        (us as i64 + (least + self.most) / 2, (self.most - least).unsigned_abs().div_ceil(2))
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -82,9 +99,9 @@ impl Chronicle {
     pub fn hear(&mut self, heard: &Heard) -> Option<Said> {
         let line = Line::parse(&heard.text)?;
         let index = usize::from(heard.node).checked_sub(1)?;
-        let (after, before) = (self.host_us(heard.after), self.host_us(heard.before));
         let us = heard.node_us as i64;
-        let (least, most) = (after - us, before - us);
+        let least = heard.after.map_or(i64::MIN, |after| self.host_us(after) - us);
+        let most = self.host_us(heard.before) - us;
         let known = *self.current.get(index)?;
         // A new boot counts its lines from 0, even if its first line was lost with the reset.
         let same = known.filter(|life| {
@@ -132,9 +149,8 @@ impl Chronicle {
         match when {
             When::Host(us) => (*us, None),
             When::Node { life, us } => {
-                let life = &self.lives[*life];
-                let at = *us as i64 + (life.least + life.most) / 2;
-                (at.max(0) as u64, Some((life.most - life.least).unsigned_abs().div_ceil(2)))
+                let (at, about) = self.lives[*life].host_us(*us);
+                (at.max(0) as u64, Some(about))
             }
         }
     }
@@ -142,6 +158,27 @@ impl Chronicle {
     fn dated(&self, when: &When, node: u8, what: What) -> NodeEvent {
         let (at_us, uncertainty_us) = self.date(when);
         NodeEvent { at_us, node, uncertainty_us, what }
+    }
+
+    /// As [`Chronicle::events`], of boards that may have run long before anybody looked: times count from
+    /// the first event where that lies before the start.
+    pub fn events_from_the_first(&self) -> Vec<NodeEvent> {
+        let at = |entry: &Entry| match &entry.when {
+            When::Host(us) => (*us as i64, None),
+            When::Node { life, us } => {
+                let (at, about) = self.lives[*life].host_us(*us);
+                (at, Some(about))
+            }
+        };
+        let first = self.entries.iter().map(|entry| at(entry).0).min().unwrap_or(0).min(0);
+        let event = |entry: &Entry| {
+            let (at, uncertainty_us) = at(entry);
+            let (at_us, what) = ((at - first) as u64, entry.what.clone());
+            NodeEvent { at_us, node: entry.node, uncertainty_us, what }
+        };
+        let mut events: Vec<NodeEvent> = self.entries.iter().map(event).collect();
+        events.sort_by_key(|event| event.at_us);
+        events
     }
 
     /// All events in order of time, each dated by all that is known at the end.

@@ -1,6 +1,7 @@
 //! Two boards with one id: the later one falls silent, and everybody says so.
 
 use std::collections::BTreeSet;
+use std::slice::from_ref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,7 +20,7 @@ pub fn run(image: &Arc<Image>) -> Result<String, String> {
     let mut scenario = Scenario::undisturbed(Algorithm::Invitation, TWIN, 0);
     (scenario.tm_us, scenario.tp_us) = (40_000, 100_000);
     scenario.boot = (1..TWIN).collect();
-    let mut flock = Flock::prepare(&scenario, Arc::clone(image), None)?;
+    let mut flock = Flock::prepare(&scenario, from_ref(image), None)?;
     flash::prepare(&flock.flash_of(TWIN), &scenario, ID)?;
     flock.switch.set_host(TWIN, ID);
     flock.begin();

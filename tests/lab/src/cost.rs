@@ -5,19 +5,19 @@ use std::time::{Duration, Instant};
 
 use bellwether_scenario::{Algorithm, Scenario};
 
+use crate::boards;
 use crate::flock::Flock;
-use crate::probe::Image;
 use crate::tools;
 
-/// See boards/sf2/src/provoke.rs.
+/// See boards/common/src/provoke.rs.
 const MEASURE: u32 = 5;
 
 /// Measures on one emulated board whose clock counts instructions.
 pub fn run() -> Result<String, String> {
-    let image = Arc::new(Image::read(&tools::build_provoked()?)?);
+    let image = Arc::new(tools::provoked(boards::default())?);
     let mut scenario = Scenario::undisturbed(Algorithm::Invitation, 1, 0);
     (scenario.tm_us, scenario.tp_us) = (40_000, 500_000);
-    let mut flock = Flock::prepare(&scenario, image, None)?;
+    let mut flock = Flock::prepare(&scenario, &[image], None)?;
     flock.counted = true;
     flock.begin();
     flock.boot(1)?;

@@ -3,13 +3,25 @@
 use bellwether_scenario::{Action, Observation, Status};
 
 use crate::chronicle::Said;
-use crate::flock::Flock;
 
 /// What somebody at the keyboard wants.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Wish {
     Act(Action),
     Quit,
+}
+
+/// What a display looks at: a flock of emulated boards, or the probes of real ones.
+pub trait Scene {
+    fn now_us(&self) -> u64;
+
+    fn seen(&self) -> &Observation;
+
+    fn has_power(&self, id: u8) -> bool;
+
+    fn nodes(&self) -> u8 {
+        self.seen().nodes.len() as u8
+    }
 }
 
 pub trait Display {
@@ -20,23 +32,24 @@ pub trait Display {
     fn acts(&mut self, at_us: u64, action: &Action);
 
     /// Called many times a second; shows how things are and says what is wished.
-    fn look(&mut self, flock: &Flock) -> Vec<Wish>;
+    fn look(&mut self, scene: &dyn Scene) -> Vec<Wish>;
 }
 
-/// All live nodes are Normal in one group; its coordinator.
+/// All live nodes are Normal in one group whose coordinator is one of them; that coordinator.
 pub fn settled(seen: &Observation) -> Option<u8> {
-    let mut live = seen.nodes.iter().filter(|view| view.alive);
-    let first = live.next()?;
+    let live = || seen.nodes.iter().filter(|view| view.alive);
+    let first = live().next()?;
     let one = |view: &bellwether_scenario::NodeView| {
         let same = (view.coordinator, view.group, view.definition);
         view.status == Status::Normal && same == (first.coordinator, first.group, first.definition)
     };
-    (one(first) && first.group.is_some() && live.all(one)).then_some(first.coordinator).flatten()
+    let coordinator = first.coordinator.filter(|id| live().any(|view| view.id == *id))?;
+    (first.group.is_some() && live().all(one)).then_some(coordinator)
 }
 
 /// Words of the log that would bury the rest; the trace has what matters of them.
 pub fn is_everyday(word: &str) -> bool {
-    matches!(word, "send" | "reject" | "door" | "save" | "margin" | "flash")
+    matches!(word, "send" | "reject" | "door" | "save" | "margin" | "delays" | "flash")
 }
 
 /// Shows what happens as lines.
@@ -70,12 +83,12 @@ impl Display for Printer {
         self.print(at_us, &format!("{action:?}"));
     }
 
-    fn look(&mut self, flock: &Flock) -> Vec<Wish> {
-        let now = settled(flock.watch.seen());
+    fn look(&mut self, scene: &dyn Scene) -> Vec<Wish> {
+        let now = settled(scene.seen());
         if now != self.settled {
             self.settled = now;
             if let Some(coordinator) = now {
-                self.print(flock.now_us(), &format!("settled under node {coordinator}"));
+                self.print(scene.now_us(), &format!("settled under node {coordinator}"));
             }
         }
         Vec::new()

@@ -1,5 +1,6 @@
 //! A save that finds the flash in the middle of an erase: the answer to Ready waits, within Ts.
 
+use std::slice::from_ref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -30,7 +31,7 @@ const WAITED_US: u64 = 150_000;
 fn ready_during_erase(image: &Arc<Image>, algorithm: Algorithm) -> Result<String, String> {
     let mut scenario = Scenario::undisturbed(algorithm, 3, 0);
     (scenario.tm_us, scenario.tp_us) = (40_000, 100_000);
-    let mut flock = Flock::prepare(&scenario, Arc::clone(image), None)?;
+    let mut flock = Flock::prepare(&scenario, from_ref(image), None)?;
     flash::age(&flock.flash_of(1), &scenario, 1)?;
     flock.begin();
     for id in 1..=3 {

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use bellwether::cells::{self, BootEpoch, Store, Which};
-use bellwether::config::{Config, Durability, Timing};
+use bellwether::config::{Config, Timing};
 use bellwether::id::NodeId;
 use bellwether::key::Keys;
 use bellwether::provision::{FORMAT, Provision};
@@ -19,7 +19,7 @@ use bellwether_scenario::Scenario;
 /// The board (boards/sf2), and the size of its flash part.
 const BOARD: &Board = &BOARDS[0];
 const CAPACITY_BYTES: u64 = 16 << 20;
-/// What the board can promise for a save behind a running erase; it refuses less.
+/// More than what both emulated boards need for a save behind a running erase; they refuse less than that.
 const TS: Duration = Duration::from_millis(1_500);
 pub const PORT: u16 = bellwether_flock::file::PORT;
 pub const NETWORK: u16 = 1;
@@ -33,11 +33,16 @@ pub fn keys() -> Result<Keys, String> {
 
 /// The spans of time of a scenario on this board, or why it cannot be played.
 pub fn timing(scenario: &Scenario) -> Result<Timing, String> {
-    let settings = bellwether_sim::play::settings(scenario).map_err(|error| error.to_string())?;
-    let mut timing = Timing { ts: TS, ..settings.timing };
-    if settings.durability == Durability::Strict {
-        let derived = Timing::derive(Duration(scenario.tm_us), Duration(scenario.tp_us), TS);
-        timing = derived.strict(scenario.nodes.into());
+    // A node's own configuration check has the last word.
+    bellwether_sim::play::settings(scenario).map_err(|error| error.to_string())?;
+    let mut timing = bellwether_sim::play::timing(scenario, TS);
+    if scenario.tp_us < BOARD.tp_us_min {
+        return Err(format!(
+            "Tp would be {} ms; allowed: at least {} ms, what boards/{} can keep",
+            scenario.tp_us as f64 / 1000.0,
+            BOARD.tp_us_min as f64 / 1000.0,
+            BOARD.name
+        ));
     }
     // Answers to one question are spread, so that the asker's buffers bear them.
     let most = timing.tp.0 / 2 / u64::from(scenario.nodes);
@@ -52,6 +57,11 @@ fn contents(scenario: &Scenario, id: u8) -> Result<Contents, String> {
     let mut config =
         Config::<1>::new(node, settings.algorithm, settings.durability, timing(scenario)?);
     config.network = NETWORK;
+    config.detector = settings.detector;
+    config.quiet_max = settings.quiet_max_us.map_or(config.quiet_max, Duration);
+    config.preempt = settings.preempt;
+    config.hold_off = Duration(settings.hold_off_us);
+    config.observers = scenario.observers.iter().copied().filter_map(NodeId::new).collect();
     for member in 1..=scenario.nodes {
         let preference = scenario.preference.get(&member).copied().unwrap_or(0);
         config.add_member(member, preference).map_err(|error| error.to_string())?;
@@ -87,7 +97,7 @@ pub fn spoil(path: &Path, scenario: &Scenario, flaw: Flaw) -> Result<(), String>
     let mut contents = contents(scenario, 1)?;
     let mut record = contents.record()?;
     let image = match flaw {
-        Flaw::Blank => vec![0xff; BOARD.image_bytes()],
+        Flaw::Blank => return blank(path),
         Flaw::NewerFormat => contents.image_of(BOARD, record, FORMAT + 1)?,
         Flaw::OtherNetwork => {
             record[4..6].copy_from_slice(&(NETWORK + 1).to_le_bytes());
@@ -122,9 +132,48 @@ pub fn age(path: &Path, scenario: &Scenario, id: u8) -> Result<(), String> {
     write_file(path, flash.bytes())
 }
 
+/// Writes a flash file that was never used.
+pub fn blank(path: &Path) -> Result<(), String> {
+    write_file(path, &vec![0xff; BOARD.image_bytes()])
+}
+
 /// A file of the part's size; what the cells do not use is a hole that takes no room.
 fn write_file(path: &Path, used: &[u8]) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", path.display());
     let mut file = File::create(path).map_err(failed)?;
     file.write_all(used).and_then(|()| file.set_len(CAPACITY_BYTES)).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwether_scenario::{Algorithm, Durability};
+
+    use super::*;
+
+    #[test]
+    fn the_spans_of_the_file_count_for_strict_durability_too() {
+        for durability in [Durability::Group, Durability::Strict] {
+            let mut scenario = Scenario::undisturbed(Algorithm::Bully, 3, 0);
+            scenario.durability = durability;
+            scenario.tp_us = BOARD.tp_us_min;
+            let derived = timing(&scenario).unwrap();
+            assert_eq!(derived.ts, TS);
+            scenario.t_us = Some(30_000_000);
+            scenario.check_us = Some(600_000_000);
+            scenario.quiet_us = Some(90_000_000);
+            let given = timing(&scenario).unwrap();
+            let spans = (given.t.0, given.check.0, given.quiet.0);
+            assert_eq!(spans, (30_000_000, 600_000_000, 90_000_000), "{derived:?}");
+        }
+    }
+
+    #[test]
+    fn a_tp_that_no_board_keeps_is_refused() {
+        let mut scenario = Scenario::undisturbed(Algorithm::Bully, 3, 0);
+        scenario.tp_us = BOARD.tp_us_min;
+        assert!(timing(&scenario).is_ok());
+        scenario.tp_us -= 1;
+        let why = timing(&scenario).unwrap_err();
+        assert!(why.ends_with("at least 18 ms, what boards/sf2 can keep"), "{why}");
+    }
 }

@@ -1,15 +1,17 @@
 //! The boards of a run, their switch and their probes.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use bellwether::key::{KEY_BYTES, Keys};
-use bellwether_scenario::{Action, NodeEvent, Scenario, Watch, What};
+use bellwether_scenario::{Action, NodeEvent, Observation, Scenario, Watch, What};
 use tempfile::TempDir;
 
 use crate::chronicle::{Chronicle, Said};
+use crate::display::Scene;
 use crate::flash;
 use crate::folder;
 use crate::host::Lateness;
@@ -19,17 +21,22 @@ use crate::switch::Switch;
 
 /// The order in src/shell/mailbox.rs.
 const SET_KEYS: u32 = 1;
+const STEP_DOWN: u32 = 2;
 
 /// A board with power. The machine comes first: it must go before its probe.
 struct Powered {
     machine: Machine,
     probe: Probe,
+    /// Which of all the times that a board was given power.
+    power: u32,
 }
 
 pub struct Flock {
-    image: Arc<Image>,
+    images: Vec<Arc<Image>>,
     files: Vec<Files>,
     boards: Vec<Option<Powered>>,
+    /// Whose cable is out.
+    unplugged: BTreeSet<u8>,
     powers: u32,
     /// Time counts instructions.
     pub counted: bool,
@@ -48,10 +55,11 @@ pub struct Flock {
 }
 
 impl Flock {
-    /// Everything but the power. `scenario` has the times that are really used.
+    /// Everything but the power. `scenario` has the times that are really used; `images` are for the
+    /// nodes in order of their ids, and begin again if they are fewer.
     pub fn prepare(
         scenario: &Scenario,
-        image: Arc<Image>,
+        images: &[Arc<Image>],
         pcap: Option<&Path>,
     ) -> Result<Self, String> {
         let folder = folder::create().map_err(|error| format!("no folder for the run: {error}"))?;
@@ -65,9 +73,10 @@ impl Flock {
         let (heard, said) = channel();
         let zero = Instant::now();
         Ok(Self {
-            image,
+            images: images.iter().cycle().take(files.len()).cloned().collect(),
             boards: files.iter().map(|_| None).collect(),
             files,
+            unplugged: BTreeSet::new(),
             powers: 0,
             counted: false,
             switch,
@@ -109,11 +118,15 @@ impl Flock {
     pub fn boot(&mut self, id: u8) -> Result<(), String> {
         let index = usize::from(id) - 1;
         self.powers += 1;
-        let machine = Machine::start(&self.image.path, &self.files[index], self.counted)?;
+        let image = Arc::clone(self.images.get(index).ok_or("there is no image for it")?);
+        let machine = Machine::start(&image, &self.files[index], self.counted)?;
+        if self.unplugged.contains(&id) {
+            machine.set_link(false)?;
+        }
         let socket = self.files[index].probe();
-        let (image, heard) = (Arc::clone(&self.image), self.heard.clone());
-        let probe = Probe::start(image, socket, id, self.powers, heard);
-        self.boards[index] = Some(Powered { machine, probe });
+        let (heard, power) = (self.heard.clone(), self.powers);
+        let probe = Probe::start(image, socket, id, power, heard);
+        self.boards[index] = Some(Powered { machine, probe, power });
         self.switch.set_power(index, true);
         Ok(())
     }
@@ -123,10 +136,11 @@ impl Flock {
         let powered = self.boards[index].take()?;
         self.cpu_ticks_gone += powered.machine.cpu_ticks();
         self.switch.set_power(index, false);
-        let Powered { machine, probe } = powered;
+        let Powered { machine, probe, .. } = powered;
         drop(machine);
-        drop(probe);
+        // Now: the probe takes a moment to end.
         let event = self.chronicle.did(id, What::Kill);
+        drop(probe);
         Some(event)
     }
 
@@ -174,9 +188,19 @@ impl Flock {
                     }
                 }
             }
+            Action::Leave { nodes } => {
+                for probe in nodes.iter().filter_map(|id| self.probe(*id)) {
+                    probe.order(STEP_DOWN, &[]);
+                }
+            }
             Action::Unplug { nodes } | Action::Plug { nodes } => {
                 let up = matches!(action, Action::Plug { .. });
                 for id in nodes {
+                    if up {
+                        self.unplugged.remove(id)
+                    } else {
+                        self.unplugged.insert(*id)
+                    };
                     if let Some(Some(powered)) = self.boards.get(usize::from(*id) - 1) {
                         powered.machine.set_link(up)?;
                     }
@@ -204,7 +228,9 @@ impl Flock {
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
             };
             // What a board said before its power was cut may be read after.
-            let current = self.has_power(heard.node) && heard.power <= self.powers;
+            let board = self.boards.get(usize::from(heard.node).saturating_sub(1));
+            let power = board.and_then(Option::as_ref).map(|powered| powered.power);
+            let current = power == Some(heard.power);
             if let Some(said) = self.chronicle.hear(&heard) {
                 if current {
                     for event in &said.events {
@@ -233,5 +259,19 @@ impl Flock {
     pub fn cpu(&self) -> Duration {
         let running = self.boards.iter().flatten().map(|board| board.machine.cpu_ticks());
         Duration::from_millis(10 * (self.cpu_ticks_gone + running.sum::<u64>()))
+    }
+}
+
+impl Scene for Flock {
+    fn now_us(&self) -> u64 {
+        self.now_us()
+    }
+
+    fn seen(&self) -> &Observation {
+        self.watch.seen()
+    }
+
+    fn has_power(&self, id: u8) -> bool {
+        self.has_power(id)
     }
 }

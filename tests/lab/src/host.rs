@@ -1,5 +1,6 @@
 //! How late the host itself is: on every core a thread sleeps and looks how long it slept.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,8 +11,9 @@ const NAP: Duration = Duration::from_millis(3);
 /// Less is everyday.
 const NOTED: Duration = Duration::from_millis(2);
 
-/// A moment at which a core came late, and by how much.
-type Moments = Arc<Mutex<Vec<(Instant, Duration)>>>;
+/// A core that came late: which, when, and by how much.
+type Moment = (usize, Instant, Duration);
+type Moments = Arc<Mutex<Vec<Moment>>>;
 
 pub struct Lateness {
     moments: Moments,
@@ -29,20 +31,28 @@ impl Lateness {
         Self { moments, stop }
     }
 
-    fn moments(&self) -> Vec<(Instant, Duration)> {
+    fn moments(&self) -> Vec<Moment> {
         self.moments.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub fn most(&self) -> Duration {
-        self.moments().into_iter().map(|(_, late)| late).max().unwrap_or_default()
+        self.moments().into_iter().map(|(_, _, late)| late).max().unwrap_or_default()
     }
 
-    /// How long the host was away in all in this stretch of time, on the core that was away longest
-    /// or on all of them together: a board can have been on any.
+    /// How long the host was away in all in this stretch of time, on the core where that was longest.
     pub fn between(&self, from: Instant, to: Instant) -> Duration {
-        let during = |at: &Instant, late: &Duration| *at >= from && *at - *late <= to;
-        self.moments().into_iter().filter(|(at, late)| during(at, late)).map(|(_, late)| late).sum()
+        longest(&self.moments(), from, to)
     }
+}
+
+fn longest(moments: &[Moment], from: Instant, to: Instant) -> Duration {
+    let mut by_core = BTreeMap::<usize, Duration>::new();
+    for (core, at, late) in moments {
+        if *at >= from && *at - *late <= to {
+            *by_core.entry(*core).or_default() += *late;
+        }
+    }
+    by_core.into_values().max().unwrap_or_default()
 }
 
 fn watch_core(core: usize, moments: &Moments, stop: &AtomicBool) {
@@ -56,7 +66,7 @@ fn watch_core(core: usize, moments: &Moments, stop: &AtomicBool) {
         let late = before.elapsed().saturating_sub(NAP);
         if late > NOTED {
             let mut moments = moments.lock().unwrap_or_else(PoisonError::into_inner);
-            moments.push((Instant::now(), late));
+            moments.push((core, Instant::now(), late));
         }
     }
 }
@@ -64,5 +74,24 @@ fn watch_core(core: usize, moments: &Moments, stop: &AtomicBool) {
 impl Drop for Lateness {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_core_that_was_away_longest_counts() {
+        let (zero, ms) = (Instant::now() + Duration::from_secs(1), Duration::from_millis);
+        let moments = [
+            (0, zero + ms(10), ms(4)),
+            (1, zero + ms(11), ms(5)),
+            (0, zero + ms(40), ms(3)),
+            (1, zero + ms(300), ms(50)),
+        ];
+        assert_eq!(longest(&moments, zero, zero + ms(100)), ms(7));
+        assert_eq!(longest(&moments, zero, zero + ms(260)), ms(55));
+        assert_eq!(longest(&moments, zero + ms(20), zero + ms(30)), ms(0));
     }
 }

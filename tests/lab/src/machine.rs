@@ -5,11 +5,16 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::probe::Image;
 use crate::tools::QEMU;
+
+/// How long QEMU may take to listen to a command, and to answer it.
+const PATIENCE: Duration = Duration::from_secs(2);
+const RETRY: Duration = Duration::from_millis(5);
 
 /// Where the files of a node are.
 #[derive(Debug, Clone)]
@@ -63,9 +68,11 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Powers a board; `counted`: its time counts instructions, a nanosecond each. Must be called from a thread that outlives it: `setpriv` ties the life of the
-    /// process to that of its parent, so that no way in which the lab can end leaves one behind.
-    pub fn start(image: &Path, files: &Files, counted: bool) -> Result<Self, String> {
+    /// Powers a board; `counted`: its time counts instructions, a nanosecond each. Must be called from
+    /// a thread that outlives it: `setpriv` ties the life of the process to that of its parent, so that
+    /// no way in which the lab can end leaves one behind.
+    pub fn start(image: &Image, files: &Files, counted: bool) -> Result<Self, String> {
+        let machine = image.board.machine.ok_or("there is no such machine in QEMU")?;
         for stale in [files.nic(), files.probe(), files.control()] {
             let _ = std::fs::remove_file(stale);
         }
@@ -73,10 +80,10 @@ impl Machine {
         let shown = |path: PathBuf| path.display().to_string();
         let child = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", QEMU])
-            .args(["-M", "emcraft-sf2", "-display", "none", "-serial", "none", "-monitor", "none"])
+            .args(machine(files))
+            .args(["-display", "none", "-serial", "none", "-monitor", "none"])
             .args(["-accel", "tcg", "-kernel"])
-            .arg(image)
-            .args(["-drive", &format!("if=mtd,format=raw,file={}", shown(files.flash()))])
+            .arg(&image.path)
             .args([
                 "-netdev",
                 &format!(
@@ -98,7 +105,7 @@ impl Machine {
             .stdout(Stdio::null())
             .stderr(errors)
             .spawn()
-            .map_err(|error| format!("{QEMU} could not be started: {error}"))?;
+            .map_err(|error| format!("setpriv (of util-linux) could not be started: {error}"))?;
         Ok(Self { child, files: files.clone() })
     }
 
@@ -132,8 +139,15 @@ impl Machine {
     /// Has QEMU do something, and waits until it has.
     fn command(&self, command: &str) -> Result<(), String> {
         let failed = |error: std::io::Error| error.to_string();
-        let stream = UnixStream::connect(self.files.control()).map_err(failed)?;
-        stream.set_read_timeout(Some(Duration::from_secs(2))).map_err(failed)?;
+        // A QEMU that has just been started does not listen yet.
+        let give_up = Instant::now() + PATIENCE;
+        let stream = loop {
+            match UnixStream::connect(self.files.control()) {
+                Err(_) if Instant::now() < give_up => std::thread::sleep(RETRY),
+                connected => break connected.map_err(failed)?,
+            }
+        };
+        stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
         let mut stream = BufReader::new(stream);
         let mut answer = String::new();
         stream.read_line(&mut answer).map_err(failed)?; // the greeting

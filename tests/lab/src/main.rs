@@ -2,27 +2,36 @@
 
 #![forbid(unsafe_code)]
 
+mod attach;
 mod attack;
+mod boards;
 mod budget;
 mod checks;
 mod chronicle;
 mod clash;
+mod conduct;
 mod cost;
 mod display;
+mod drivers;
 mod erase;
 mod flash;
 mod flock;
 mod folder;
 mod host;
+mod labs;
 mod line;
 mod machine;
+mod measured;
 mod mute;
+mod numbers;
 mod pcap;
 mod play;
 mod probe;
 mod provoke;
+mod real;
 mod recovery;
 mod rekey;
+mod share;
 mod suite;
 mod switch;
 mod tools;
@@ -36,10 +45,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bellwether_scenario::{Algorithm, Overrides, Scenario, TraceWriter};
+use bellwether_scenario::{Algorithm, NodeEvent, Overrides, Run, Scenario, TraceWriter};
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::boards::Board;
 use crate::display::{Display, Printer};
+use crate::measured::Measured;
 use crate::play::{Outcome, Times};
 use crate::probe::Image;
 use crate::view::{Picture, View};
@@ -57,6 +68,9 @@ struct Arguments {
     /// How many boards
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=64))]
     nodes: Option<u8>,
+    /// Which boards, in order of the ids: sf2, mps2-an385; as in `sf2:2,mps2-an385:3`
+    #[arg(long, default_value = "sf2")]
+    boards: String,
     #[arg(long)]
     algorithm: Option<Election>,
     #[arg(long)]
@@ -64,6 +78,9 @@ struct Arguments {
     /// Write a trace (JSON Lines)
     #[arg(long)]
     trace: Option<PathBuf>,
+    /// Write what the boards measured of their network, for `cargo sim --delays`
+    #[arg(long)]
+    delays: Option<PathBuf>,
     /// Write a capture of all frames for Wireshark or tshark
     #[arg(long)]
     pcap: Option<PathBuf>,
@@ -80,7 +97,7 @@ struct Arguments {
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     tm_ms: Option<u64>,
     /// Tp to use instead of the file's
-    #[arg(long, value_parser = clap::value_parser!(u64).range(7..=60_000))]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     tp_ms: Option<u64>,
     /// Stretch every time of the file by this; by default as much as this host needs
     #[arg(long)]
@@ -96,11 +113,23 @@ enum Command {
     Suite {
         /// Only the tests whose name contains this
         filter: Option<String>,
+        /// Attack for a minute with each weapon instead of some seconds
+        #[arg(long)]
+        deep: bool,
     },
     /// Print how many instructions it takes to seal and to open a datagram
     Cost,
-    /// Print what the image takes of flash and memory, and check it
+    /// Try the drivers of every emulated board on the board itself, and build that test for the others
+    Boards,
+    /// Print what the image of every board takes of flash and memory, and by part, and check it
     Size,
+    /// Build and measure the firmware of the boards that can be bought
+    Build {
+        /// Only this one
+        board: Option<String>,
+    },
+    /// Follow real boards through the debug probes that probe-rs finds
+    Attach(attach::Options),
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -133,9 +162,16 @@ fn main() -> ExitCode {
     if let Err(error) = ctrlc::set_handler(move || stopped.store(true, Ordering::Relaxed)) {
         eprintln!("Ctrl-C cannot be caught: {error}");
     }
-    let code = match (&arguments.command, load(&arguments)) {
-        (Some(command), Ok(_)) => tests(command, &stop),
-        (None, Ok(scenario)) => run(&scenario, &arguments, &stop),
+    let loaded = load(&arguments).and_then(|scenario| {
+        let boards = boards::parse(&arguments.boards, scenario.nodes)?;
+        Ok((scenario, boards))
+    });
+    let code = match (&arguments.command, loaded) {
+        (Some(command), Ok(_)) => carry_out(command, &stop).unwrap_or_else(|why| {
+            eprintln!("{why}");
+            FAILED
+        }),
+        (None, Ok((scenario, boards))) => run(&scenario, &boards, &arguments, &stop),
         (_, Err(why)) => {
             eprintln!("{why}");
             BAD_INPUT
@@ -149,18 +185,27 @@ fn load(arguments: &Arguments) -> Result<Scenario, String> {
     if arguments.factor.is_some_and(|factor| !(0.01..=1000.0).contains(&factor)) {
         return Err("--factor is out of range; allowed: 0.01 to 1000".into());
     }
+    match &arguments.command {
+        Some(Command::Build { board }) => _ = real::named(board.as_deref())?,
+        Some(Command::Attach(options)) => _ = attach::kinds(&options.board)?,
+        _ => {}
+    }
     let algorithm = arguments.algorithm.map(Algorithm::from);
     let scenario = match &arguments.scenario {
         None => {
             let (algorithm, nodes) =
                 (algorithm.unwrap_or(Algorithm::Invitation), arguments.nodes.unwrap_or(5));
-            Scenario::undisturbed(algorithm, nodes, arguments.duration_ms * 1000)
+            let mut scenario =
+                Scenario::undisturbed(algorithm, nodes, arguments.duration_ms * 1000);
+            scenario.seed = arguments.seed.unwrap_or(scenario.seed);
+            scenario
         }
         Some(file) => {
             let name = file.display().to_string();
             let text = std::fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
             let nodes = arguments.nodes.and_then(NonZeroU8::new);
-            let overrides = Overrides { algorithm, nodes, seed: arguments.seed };
+            let overrides =
+                Overrides { algorithm, nodes, seed: arguments.seed, ..Overrides::default() };
             Scenario::parse_with(&name, &text, overrides).map_err(|error| error.to_string())?
         }
     };
@@ -183,40 +228,69 @@ fn times(arguments: &Arguments) -> Times {
     }
 }
 
-fn tests(command: &Command, stop: &AtomicBool) -> u8 {
-    let tested = tools::ensure_qemu().and_then(|()| tools::build_firmware()).and_then(|path| {
-        if matches!(command, Command::Size) {
-            let sizes = budget::measure(&path)?;
-            println!(
-                "flash {} of {} bytes, static memory {} of {} bytes",
-                sizes.flash,
-                budget::FLASH_MAX,
-                sizes.memory,
-                budget::MEMORY_MAX
-            );
-            return Ok(0);
-        }
-        if matches!(command, Command::Cost) {
+/// The exit code of a command, or why it could not be carried out.
+fn carry_out(command: &Command, stop: &AtomicBool) -> Result<u8, String> {
+    if !matches!(command, Command::Build { .. } | Command::Attach(_) | Command::Size) {
+        tools::ensure_qemu()?;
+    }
+    match command {
+        Command::Suite { filter, deep } => suite::run(filter.as_deref(), *deep, stop),
+        Command::Boards => Ok(drivers::run_all()),
+        Command::Build { board } => real::build_all(board.as_deref()),
+        Command::Attach(options) => attach::run(options, stop),
+        Command::Cost => {
             println!("{}", cost::run()?);
-            return Ok(0);
+            Ok(0)
         }
-        let Command::Suite { filter } = command else { return Ok(0) };
-        let image = Arc::new(Image::read(&path)?);
-        tools::prefer_lab();
-        Ok(suite::run(&path, &image, filter.as_deref(), stop))
-    });
-    tested.unwrap_or_else(|why| {
-        eprintln!("{why}");
-        FAILED
-    })
+        Command::Size => size(),
+    }
 }
 
-fn run(scenario: &Scenario, arguments: &Arguments, stop: &AtomicBool) -> u8 {
-    let image = match tools::ensure_qemu()
-        .and_then(|()| tools::build_firmware())
-        .and_then(|path| Image::read(&path))
-    {
-        Ok(image) => Arc::new(image),
+/// The table of all boards. What is too large is said at its end, so that the rest is seen.
+fn size() -> Result<u8, String> {
+    println!("{}", budget::header());
+    let (mut wrong, mut beyond) = (Vec::new(), Vec::new());
+    let mut core = 0;
+    for board in &boards::ALL {
+        let sizes = budget::look(&tools::firmware(board)?)?;
+        println!("{}", budget::line(board, &sizes));
+        core = core.max(sizes.shares[share::Part::Core as usize]);
+        if sizes.flash > boards::FLASH_GOAL {
+            beyond.push(board.name);
+        }
+        wrong.extend(budget::check(board, &sizes).err());
+    }
+    if !beyond.is_empty() {
+        println!("goal missed: {} bytes of flash, by {}", boards::FLASH_GOAL, beyond.join(", "));
+    }
+    if core > share::CORE_GOAL {
+        println!("goal missed: {} bytes for the core, which takes {core}", share::CORE_GOAL);
+    }
+    if wrong.is_empty() { Ok(0) } else { Err(wrong.join("\n")) }
+}
+
+/// One image for each kind of board, shared by all boards of that kind.
+fn images(boards: &[&'static Board]) -> Result<Vec<Arc<Image>>, String> {
+    tools::ensure_qemu()?;
+    let mut images: Vec<Arc<Image>> = Vec::new();
+    for board in boards {
+        let known = images.iter().find(|image| image.board.name == board.name).cloned();
+        images.push(match known {
+            Some(image) => image,
+            None => Arc::new(tools::firmware(board)?),
+        });
+    }
+    Ok(images)
+}
+
+fn run(
+    scenario: &Scenario,
+    boards: &[&'static Board],
+    arguments: &Arguments,
+    stop: &AtomicBool,
+) -> u8 {
+    let images = match images(boards) {
+        Ok(images) => images,
         Err(why) => {
             eprintln!("{why}");
             return FAILED;
@@ -231,18 +305,21 @@ fn run(scenario: &Scenario, arguments: &Arguments, stop: &AtomicBool) -> u8 {
             scenario.name,
             scenario.nodes,
             scenario.algorithm,
-            scenario.tm_us as f64 * factor / 1000.0,
-            scenario.tp_us as f64 * factor / 1000.0,
+            (scenario.tm_us as f64 * factor / 100.0).round() / 10.0,
+            (scenario.tp_us as f64 * factor / 100.0).round() / 10.0,
         );
         let pcap = arguments.pcap.as_deref();
-        let outcome = play::play(&scenario, factor, &image, pcap, stop, display.as_mut());
+        let outcome = play::play(&scenario, factor, &images, pcap, stop, display.as_mut());
         // Gives the terminal back before anything is printed.
         drop(display);
         let outcome = outcome?;
         if let Some(path) = arguments.trace.as_deref() {
-            write_trace(path, &outcome)?;
+            write_trace(path, &outcome.run, &outcome.events)?;
         }
         report(&outcome);
+        if let Some(path) = arguments.delays.as_deref() {
+            write_delays(path, &outcome.measured)?;
+        }
         Ok(outcome)
     });
     let outcome = match played {
@@ -288,9 +365,16 @@ fn replay(arguments: &Arguments) -> String {
     let mut words = vec![];
     words.extend(arguments.scenario.iter().map(|path| path.display().to_string()));
     words.extend(arguments.nodes.map(|nodes| format!("--nodes {nodes}")));
+    words.push(format!("--boards {}", arguments.boards));
+    let algorithm = arguments.algorithm.map(Algorithm::from);
+    words.extend(algorithm.map(|algorithm| format!("--algorithm {algorithm}")));
+    words.extend(arguments.seed.map(|seed| format!("--seed {seed}")));
     words.extend(arguments.tm_ms.map(|ms| format!("--tm-ms {ms}")));
     words.extend(arguments.tp_ms.map(|ms| format!("--tp-ms {ms}")));
     words.extend(arguments.factor.map(|factor| format!("--factor {factor}")));
+    if arguments.scenario.is_none() {
+        words.push(format!("--duration-ms {}", arguments.duration_ms));
+    }
     words.push("--headless".into());
     words.join(" ")
 }
@@ -309,14 +393,38 @@ fn report(outcome: &Outcome) {
         outcome.lines_lost,
         outcome.deadlines_excused
     );
+    for line in outcome.measured.verdict() {
+        println!("{line}");
+    }
 }
 
-fn write_trace(path: &Path, outcome: &Outcome) -> Result<(), String> {
+fn write_delays(path: &Path, measured: &Measured) -> Result<(), String> {
+    let failed = |why: &dyn std::fmt::Display| format!("--delays {}: {why}", path.display());
+    let delays = measured.delays().ok_or_else(|| failed(&"too little was measured"))?;
+    std::fs::write(path, delays.text()).map_err(|error| failed(&error))
+}
+
+fn write_trace(path: &Path, run: &Run, events: &[NodeEvent]) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", path.display());
     let file = BufWriter::new(File::create(path).map_err(failed)?);
-    let mut writer = TraceWriter::new(file, &outcome.run).map_err(failed)?;
-    for event in &outcome.events {
+    let mut writer = TraceWriter::new(file, run).map_err(failed)?;
+    for event in events {
         writer.write(event).map_err(failed)?;
     }
     writer.finish().and_then(|mut file| file.flush()).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replay_has_all_that_the_run_had() {
+        let given = "a.toml --nodes 3 --boards sf2:1 --algorithm ring --seed 9 --tm-ms 50 --tp-ms 60 \
+                     --factor 2 --headless";
+        let parsed = Arguments::parse_from(["lab"].into_iter().chain(given.split(' ')));
+        assert_eq!(replay(&parsed), given);
+        let parsed = Arguments::parse_from(["lab", "--duration-ms", "500"]);
+        assert_eq!(replay(&parsed), "--boards sf2 --duration-ms 500 --headless");
+    }
 }

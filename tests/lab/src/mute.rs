@@ -1,5 +1,6 @@
 //! Boards whose flash is not in order: they must say so, and nothing else.
 
+use std::slice::from_ref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -28,7 +29,7 @@ pub const TESTS: [(&str, Test); 5] = [
 fn stays_mute(image: &Arc<Image>, flaw: Flaw, reason: &str) -> Result<(), String> {
     let mut scenario = Scenario::undisturbed(Algorithm::Bully, 1, 0);
     (scenario.tm_us, scenario.tp_us) = (40_000, 40_000);
-    let mut flock = Flock::prepare(&scenario, Arc::clone(image), None)?;
+    let mut flock = Flock::prepare(&scenario, from_ref(image), None)?;
     flash::spoil(&flock.flash_of(1), &scenario, flaw)?;
     flock.begin();
     flock.boot(1)?;

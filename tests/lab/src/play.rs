@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use bellwether_scenario::{
-    Action, Algorithm, NodeEvent, ResetCause, Run, Scenario, Step, What, judge_trace,
-};
+use bellwether_scenario::{Algorithm, NodeEvent, Run, Scenario, Step, What, judge_trace};
 
 use crate::checks;
+use crate::conduct::{Conduct, unprovoked_resets};
 use crate::display::{Display, Wish, settled};
 use crate::flash;
 use crate::flock::Flock;
+use crate::measured::Measured;
 use crate::probe::Image;
 use crate::recovery;
 
@@ -35,21 +35,22 @@ impl Times {
 }
 
 /// The scenario with Tm and Tp as the command line has them, and the factor by which all of its
-/// times are stretched.
+/// times are stretched. A Tm or Tp that somebody names is meant as it is: the factor leaves it so.
 pub fn choose_times(scenario: &Scenario, times: Times) -> (Scenario, f64) {
-    let mut chosen = scenario.clone();
-    chosen.tm_us = times.tm_ms.map_or(scenario.tm_us, |ms| ms * 1000);
-    chosen.tp_us = times.tp_ms.map_or(scenario.tp_us, |ms| ms * 1000);
-    chosen.t_us = chosen.t_us.map(|t| t.max(2 * chosen.tm_us + chosen.tp_us));
     let needed = |least: u64, given: Option<u64>, us: u64| match given {
-        Some(_) => 1.0, // who names a value means it
+        Some(_) => 1.0,
         None => least as f64 / us.max(1) as f64,
     };
     let factor = times.factor.unwrap_or_else(|| {
-        let tm = needed(TM_MIN_US, times.tm_ms, chosen.tm_us);
-        let tp = needed(TP_MIN_US, times.tp_ms, chosen.tp_us);
+        let tm = needed(TM_MIN_US, times.tm_ms, scenario.tm_us);
+        let tp = needed(TP_MIN_US, times.tp_ms, scenario.tp_us);
         tm.max(tp).max(1.0)
     });
+    let named = |ms: u64| ((ms * 1000) as f64 / factor).round() as u64;
+    let mut chosen = scenario.clone();
+    chosen.tm_us = times.tm_ms.map_or(scenario.tm_us, named);
+    chosen.tp_us = times.tp_ms.map_or(scenario.tp_us, named);
+    chosen.t_us = chosen.t_us.map(|t| t.max(2 * chosen.tm_us + chosen.tp_us));
     (chosen, factor)
 }
 
@@ -60,6 +61,8 @@ pub struct Outcome {
     pub events: Vec<NodeEvent>,
     /// What did not hold.
     pub failures: Vec<String>,
+    /// Some of it no late host explains: panics, faults, boot epochs.
+    pub certain: bool,
     /// How late the host was at most.
     pub host_late: Duration,
     /// Deadlines that boards missed although nobody had paused them, while the host was away.
@@ -68,13 +71,17 @@ pub struct Outcome {
     pub cpu: Duration,
     pub lasted: Duration,
     pub frames: u64,
+    pub measured: Measured,
+    /// Cables that boards have noticed: who, and whether it was put in.
+    pub cables: Vec<(u8, bool)>,
     pub interrupted: bool,
 }
 
 impl Outcome {
     /// The host was so late that a failure proves nothing.
     pub fn is_inconclusive(&self) -> bool {
-        !self.failures.is_empty() && self.host_late.as_micros() as u64 > self.run.tp_us / 2
+        let late = self.host_late.as_micros() as u64 > self.run.tp_us / 2;
+        !self.failures.is_empty() && !self.certain && late
     }
 }
 
@@ -106,14 +113,16 @@ pub fn until_conclusive(
 pub fn play(
     scenario: &Scenario,
     factor: f64,
-    image: &Arc<Image>,
+    images: &[Arc<Image>],
     pcap: Option<&Path>,
     stop: &AtomicBool,
     display: &mut dyn Display,
 ) -> Result<Outcome, String> {
     let stretched = scenario.stretched(factor);
     let timing = flash::timing(&stretched)?;
-    let mut flock = Flock::prepare(&stretched, Arc::clone(image), pcap)?;
+    let mut flock = Flock::prepare(&stretched, images, pcap)?;
+    let mut measured = Measured::new(stretched.nodes, stretched.tm_us, stretched.tp_us);
+    let mut conduct = Conduct::new(stretched.nodes);
     flock.begin();
     for id in &stretched.boot {
         flock.boot(*id)?;
@@ -124,7 +133,7 @@ pub fn play(
         let due = |step: &Step<'_>| flock.zero + Duration::from_micros(step.at_us());
         let next = steps.peek().map_or(end, due).min(end);
         let now = Instant::now();
-        if stop.load(Ordering::Relaxed) {
+        if stop.load(Ordering::Relaxed) || conduct.is_hopeless() {
             break;
         }
         if next <= now {
@@ -139,6 +148,8 @@ pub fn play(
             continue;
         }
         if let Some(said) = flock.listen(next.min(now + Duration::from_millis(50))) {
+            measured.hear(&said);
+            conduct.hear(&said);
             display.said(&said);
         }
         for wish in display.look(&flock) {
@@ -153,8 +164,11 @@ pub fn play(
         flock.look_after()?;
     }
     // What happened before the end may be read a little after it.
+    let end_us = flock.now_us();
     let rest = Instant::now() + Duration::from_millis(60);
     while let Some(said) = flock.listen(rest) {
+        measured.hear(&said);
+        conduct.hear(&said);
         display.said(&said);
     }
     display.look(&flock);
@@ -167,56 +181,52 @@ pub fn play(
         factor,
     };
     let events = flock.chronicle.events();
-    let mut failures: Vec<String> =
-        judge_trace(scenario, &run, &events).iter().map(ToString::to_string).collect();
-    let broken = &flock.broken;
-    failures.extend(checks::violations(&stretched, &timing, &events, &flock.actions, broken));
-    failures.extend(recovery::overdue(&stretched, &timing, &events, &flock.actions)?);
+    let mut failures = conduct.failures.clone();
     let mut deadlines_excused = 0;
-    for (node, at_us) in unprovoked_resets(&events, &flock.actions) {
-        let at = flock.zero + Duration::from_micros(at_us);
-        let tp = Duration::from_micros(stretched.tp_us);
-        // The reset is logged by the next boot, which follows at once.
-        let away = flock.lateness.between(at - 2 * tp, at + tp);
-        if away > tp / 4 {
-            deadlines_excused += 1;
-        } else {
-            let (at, away) = (at_us as f64 / 1e6, away.as_secs_f64() * 1e3);
-            failures.push(format!(
-                "at {at:.3} s node {node} missed a deadline, and the host was late by {away:.0} ms only"
-            ));
-        }
+    if conduct.is_hopeless() {
+        failures.push("a board panicked again and again: the run was ended".into());
+    } else {
+        let unmet = judge_trace(scenario, &run, &events);
+        failures.extend(unmet.iter().map(ToString::to_string));
+        let (broken, actions) = (&flock.broken, &flock.actions);
+        failures.extend(checks::violations(&stretched, &timing, &events, actions, broken)?);
+        failures.extend(recovery::overdue(&stretched, &timing, &events, actions, end_us)?);
+        let late = late_boards(&flock, &events, Duration::from_micros(stretched.tp_us));
+        deadlines_excused = late.iter().filter(|late| late.is_none()).count();
+        failures.extend(late.into_iter().flatten());
     }
     Ok(Outcome {
         run,
         events,
         failures,
+        certain: !conduct.failures.is_empty(),
         host_late: flock.lateness.most().max(flock.switch.late()),
         deadlines_excused,
         lines_lost: flock.chronicle.lines_lost,
         cpu: flock.cpu(),
         lasted: flock.zero.elapsed(),
         frames: flock.switch.frames(),
+        measured,
+        cables: conduct.cables,
         interrupted: stop.load(Ordering::Relaxed),
     })
 }
 
-/// Deadlines that boards missed although nobody had paused them: who, and when. They are the host's
-/// fault only if it was away at that moment.
-fn unprovoked_resets(events: &[NodeEvent], actions: &[(u64, Action)]) -> Vec<(u8, u64)> {
-    let paused = |node: u8, at_us: u64| {
-        actions.iter().any(|(when, action)| match action {
-            // A board finds out at once when it goes on; a second is for the log.
-            Action::Pause { nodes } | Action::Resume { nodes } => {
-                nodes.contains(&node) && (*when..when + 1_000_000).contains(&at_us)
-            }
-            _ => false,
+/// What to say of each board that was reset for being late; `None` if the host was away then.
+fn late_boards(flock: &Flock, events: &[NodeEvent], tp: Duration) -> Vec<Option<String>> {
+    let judged = |(node, at_us, cause)| {
+        let at = flock.zero + Duration::from_micros(at_us);
+        // The reset is logged by the next boot, which follows at once.
+        let away = flock.lateness.between(at - 2 * tp, at + tp);
+        let (at, away_ms) = (at_us as f64 / 1e6, away.as_secs_f64() * 1e3);
+        (away <= tp / 4).then(|| {
+            format!(
+                "at {at:.3} s node {node} missed a deadline ({cause}), and the host was late by \
+                 {away_ms:.0} ms only"
+            )
         })
     };
-    let cause = What::Reset { cause: ResetCause::Deadline };
-    let late = events.iter().filter(|event| event.what == cause);
-    let unprovoked = late.filter(|event| !paused(event.node, event.at_us));
-    unprovoked.map(|event| (event.node, event.at_us)).collect()
+    unprovoked_resets(events, &flock.actions).into_iter().map(judged).collect()
 }
 
 /// When the flock was first settled, and how long each loss of it took to heal, from a trace.
@@ -234,4 +244,27 @@ pub fn settle_times(nodes: u8, events: &[NodeEvent]) -> Vec<(u64, u8)> {
         }
     }
     times
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tm and Tp of the run in milliseconds, and the factor.
+    fn chosen(tm_ms: Option<u64>, tp_ms: Option<u64>, factor: Option<f64>) -> (u64, u64, f64) {
+        let mut scenario = Scenario::undisturbed(Algorithm::Bully, 3, 1_000_000);
+        (scenario.tm_us, scenario.tp_us) = (20_000, 10_000);
+        let (scenario, factor) = choose_times(&scenario, Times { tm_ms, tp_ms, factor });
+        let run = scenario.stretched(factor);
+        (run.tm_us / 1000, run.tp_us / 1000, factor)
+    }
+
+    #[test]
+    fn a_time_that_is_named_stays_as_it_is() {
+        assert_eq!(chosen(None, None, None), (80, 40, 4.0));
+        assert_eq!(chosen(Some(50), None, None), (50, 40, 4.0));
+        assert_eq!(chosen(None, Some(100), None), (40, 100, 2.0));
+        assert_eq!(chosen(Some(50), Some(100), None), (50, 100, 1.0));
+        assert_eq!(chosen(Some(50), None, Some(2.5)), (50, 25, 2.5));
+    }
 }

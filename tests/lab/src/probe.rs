@@ -14,26 +14,35 @@ use std::time::{Duration, Instant};
 use defmt_decoder::{DecodeError, Table};
 use object::{Object, ObjectSymbol};
 
+use crate::boards::Board;
+
 /// Between two looks at a node's log.
 const PERIOD: Duration = Duration::from_millis(20);
 /// The words of the first channel: name, buffer, size, write, read, flags.
 const CHANNEL: u64 = 24;
-/// See boards/sf2/src/provoke.rs.
-const PROVOKE: u64 = 0xa000_0000;
 
-/// What is to be written into the memory of a board: addresses and words, in this order.
-type Writes = Vec<(u64, u32)>;
+/// What a probe is asked to do beside reading the log.
+enum Errand {
+    /// Write words at addresses, in this order.
+    Write(Vec<(u64, u32)>),
+    /// Read so many bytes from an address.
+    Read(u64, u64, Sender<Vec<u8>>),
+}
 
 /// What is known of the image: how its log is decoded, and where it lies.
 pub struct Image {
     table: Table,
     control: u64,
-    mailbox: u64,
+    /// Only in images of nodes.
+    mailbox: Option<u64>,
+    /// Only in images that fail when they are asked to (boards/common/src/provoke.rs).
+    provoke: Option<u64>,
     pub path: PathBuf,
+    pub board: &'static Board,
 }
 
 impl Image {
-    pub fn read(path: &Path) -> Result<Self, String> {
+    pub fn read(path: &Path, board: &'static Board) -> Result<Self, String> {
         let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
         let bad = |what: String| format!("{}: {what}", path.display());
         let table = Table::parse(&bytes)
@@ -44,8 +53,10 @@ impl Image {
             let found = file.symbols().find(|symbol| symbol.name() == Ok(name));
             found.map(|symbol| symbol.address()).ok_or_else(|| bad(format!("it has no {name}")))
         };
-        let (control, mailbox) = (address("_SEGGER_RTT")?, address("BELLWETHER_MAILBOX")?);
-        Ok(Self { table, control, mailbox, path: path.to_owned() })
+        let control = address("_SEGGER_RTT")?;
+        let (mailbox, provoke) =
+            (address("BELLWETHER_MAILBOX").ok(), address("BELLWETHER_PROVOKE").ok());
+        Ok(Self { table, control, mailbox, provoke, path: path.to_owned(), board })
     }
 }
 
@@ -57,8 +68,8 @@ pub struct Heard {
     pub power: u32,
     /// By the node's own clock.
     pub node_us: u64,
-    /// It was not there when the look before began.
-    pub after: Instant,
+    /// It was not there when the look before began; `None` where nobody knows when that was.
+    pub after: Option<Instant>,
     /// It was there when this look ended.
     pub before: Instant,
     pub text: String,
@@ -67,8 +78,9 @@ pub struct Heard {
 /// A probe at one machine, as long as that has power.
 pub struct Probe {
     stop: Arc<AtomicBool>,
-    writes: Sender<Writes>,
-    mailbox: u64,
+    errands: Sender<Errand>,
+    mailbox: Option<u64>,
+    provoke: Option<u64>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -81,8 +93,9 @@ impl Probe {
         heard: Sender<Heard>,
     ) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let (stopped, mailbox) = (Arc::clone(&stop), image.mailbox);
-        let (writes, ordered) = channel();
+        let stopped = Arc::clone(&stop);
+        let (mailbox, provoke) = (image.mailbox, image.provoke);
+        let (errands, ordered) = channel();
         let thread = std::thread::spawn(move || {
             let mut session = None;
             let began = Instant::now();
@@ -97,21 +110,32 @@ impl Probe {
                 link.follow(&image.table, (node, power), began, &heard, (&stopped, &ordered));
             }
         });
-        Self { stop, writes, mailbox, thread: Some(thread) }
+        Self { stop, errands, mailbox, provoke, thread: Some(thread) }
     }
 
     /// Asks a board whose image can do so for a failure.
     pub fn provoke(&self, order: u32) {
-        // A probe that has gone has no board.
-        let _ = self.writes.send(vec![(PROVOKE, order)]);
+        if let Some(address) = self.provoke {
+            // A probe that has gone has no board.
+            let _ = self.errands.send(Errand::Write(vec![(address, order)]));
+        }
     }
 
     /// Puts an order into the mailbox of a board (src/shell/mailbox.rs): the order itself last.
     pub fn order(&self, order: u32, content: &[u32]) {
-        let places = (1..).map(|index| self.mailbox + 4 * index);
-        let mut writes: Writes = places.zip(content.iter().copied()).collect();
-        writes.push((self.mailbox, order));
-        let _ = self.writes.send(writes);
+        let Some(mailbox) = self.mailbox else { return };
+        let places = (1..).map(|index| mailbox + 4 * index);
+        let mut writes: Vec<_> = places.zip(content.iter().copied()).collect();
+        writes.push((mailbox, order));
+        let _ = self.errands.send(Errand::Write(writes));
+    }
+
+    /// What lies in the memory of the running board.
+    pub fn memory(&self, address: u64, len: u64) -> Result<Vec<u8>, String> {
+        let (answer, answered) = channel();
+        let _ = self.errands.send(Errand::Read(address, len, answer));
+        let wait = Duration::from_secs(10);
+        answered.recv_timeout(wait).map_err(|_| "the probe does not read memory".into())
     }
 }
 
@@ -137,13 +161,13 @@ impl Link {
         (node, power): (u8, u32),
         began: Instant,
         heard: &Sender<Heard>,
-        (stop, orders): (&AtomicBool, &Receiver<Writes>),
+        (stop, errands): (&AtomicBool, &Receiver<Errand>),
     ) {
         let mut decoder = table.new_stream_decoder();
         let mut after = began;
         while !stop.load(Ordering::Relaxed) {
-            for (address, word) in orders.try_iter().flatten() {
-                if self.ask(&format!("writel {address:#x} {word:#x}")).is_none() {
+            for errand in errands.try_iter() {
+                if self.run(errand).is_none() {
                     return;
                 }
             }
@@ -159,7 +183,7 @@ impl Link {
                             node,
                             power,
                             node_us: stamp.as_deref().and_then(microseconds).unwrap_or(0),
-                            after,
+                            after: Some(after),
                             before,
                             text: frame.display_message().to_string(),
                         };
@@ -176,6 +200,21 @@ impl Link {
             after = looked;
             std::thread::sleep(PERIOD);
         }
+    }
+
+    fn run(&mut self, errand: Errand) -> Option<()> {
+        match errand {
+            Errand::Write(words) => {
+                for (address, word) in words {
+                    self.ask(&format!("writel {address:#x} {word:#x}"))?;
+                }
+            }
+            Errand::Read(address, len, answer) => {
+                // Whoever asked may have stopped waiting.
+                let _ = answer.send(self.read(address, len)?);
+            }
+        }
+        Some(())
     }
 
     /// What is new in the log.
@@ -221,7 +260,7 @@ impl Link {
 }
 
 /// `12.345678` seconds.
-fn microseconds(stamp: &str) -> Option<u64> {
+pub fn microseconds(stamp: &str) -> Option<u64> {
     let (seconds, micros) = stamp.trim().split_once('.')?;
     Some(seconds.parse::<u64>().ok()? * 1_000_000 + micros.parse::<u64>().ok()?)
 }

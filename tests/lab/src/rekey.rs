@@ -1,5 +1,6 @@
 //! A flock moves to another key while it runs.
 
+use std::slice::from_ref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,10 @@ use crate::probe::Image;
 const NODES: u8 = 4;
 /// Off while the others move.
 const ABSENT: u8 = 1;
+/// All memory of the board (memory.x).
+const MEMORY: (u64, u64) = (0x2000_0000, 64 << 10);
+/// Old keys are wiped in idle moments, sector by sector.
+const WIPED: Duration = Duration::from_secs(60);
 
 type Test = fn(&Arc<Image>) -> Result<String, String>;
 
@@ -26,12 +31,13 @@ pub const TESTS: [(&str, Test); 2] = [
     }),
 ];
 
-/// All boards learn the new key, then send with it, then forget the old one. One board learns it and
+/// All boards learn the new key, then send with it, then forget the old one, which must not be found
+/// anywhere on them then. One board learns it and
 /// is off from then on; it comes back before or after the old key is forgotten.
 fn move_flock(image: &Arc<Image>, too_late: bool) -> Result<String, String> {
     let mut scenario = Scenario::undisturbed(Algorithm::Invitation, NODES, 0);
     (scenario.tm_us, scenario.tp_us) = (40_000, 100_000);
-    let mut flock = Flock::prepare(&scenario, Arc::clone(image), None)?;
+    let mut flock = Flock::prepare(&scenario, from_ref(image), None)?;
     flock.begin();
     for id in 1..=NODES {
         flock.boot(id)?;
@@ -40,7 +46,7 @@ fn move_flock(image: &Arc<Image>, too_late: bool) -> Result<String, String> {
     let old = flash::keys()?.send;
     let new = Slot { id: 2, key: LinkKey::new([0x17; KEY_BYTES]) };
     let both = Keys { send: old.clone(), other: Some(new.clone()) };
-    let switched = Keys { send: new.clone(), other: Some(old) };
+    let switched = Keys { send: new.clone(), other: Some(old.clone()) };
     let only_new = Keys { send: new, other: None };
     give(&mut flock, 1..=NODES, &both)?;
     flock.act(&Action::Kill { nodes: vec![ABSENT] })?;
@@ -62,7 +68,11 @@ fn move_flock(image: &Arc<Image>, too_late: bool) -> Result<String, String> {
         if said.line.word == "reject" && refusal.is_some() && said.node != ABSENT {
             let members = flock.watch.seen().nodes.iter().filter(|node| node.id != ABSENT);
             let whole = members.clone().all(|node| node.up.len() == usize::from(NODES) - 2);
-            return if whole { Ok("refused".into()) } else { Err("the others suffered".into()) };
+            if !whole {
+                return Err("the others suffered".into());
+            }
+            wait_wiped(&mut flock, NODES, &old.key)?;
+            return Ok("refused; the old key is nowhere on a board that moved".into());
         }
     }
     Err("nobody says that it refuses the old key".into())
@@ -82,6 +92,36 @@ fn wait_settled(flock: &mut Flock, coordinator: u8) -> Result<(), String> {
         flock.listen(Instant::now() + Duration::from_millis(20));
     }
     Err("the flock did not settle".into())
+}
+
+/// Waits until neither the memory nor the flash of a board holds the key, nor a half of it.
+fn wait_wiped(flock: &mut Flock, id: u8, key: &LinkKey) -> Result<(), String> {
+    let halves = key.bytes().as_chunks::<16>().0;
+    let find =
+        |bytes: &[u8]| bytes.windows(16).position(|here| halves.iter().any(|half| half == here));
+    let end = Instant::now() + WIPED;
+    loop {
+        flock.look_after()?;
+        let path = flock.flash_of(id);
+        let flash = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let probe = flock.probe(id).ok_or("the board has no probe")?;
+        let memory = probe.memory(MEMORY.0, MEMORY.1)?;
+        let (in_flash, in_memory) = (find(&flash), find(&memory));
+        if in_flash.is_none() && in_memory.is_none() {
+            return Ok(());
+        }
+        if Instant::now() > end {
+            let place = |at: Option<usize>, base: u64| {
+                at.map_or("nowhere".into(), |at| format!("at {:#x}", base + at as u64))
+            };
+            return Err(format!(
+                "the old key is left in flash {}, in memory {}",
+                place(in_flash, 0),
+                place(in_memory, MEMORY.0)
+            ));
+        }
+        flock.listen(Instant::now() + Duration::from_millis(200));
+    }
 }
 
 /// Gives boards other keys, one after the other, and sees that each takes them and none is disturbed.

@@ -58,9 +58,13 @@ struct State {
     pcap: Option<Pcap>,
     /// What an attacker has seen, if one listens.
     recorded: Option<Vec<Vec<u8>>>,
-    /// When a frame to a powered node was lost or held back longer than Tm: the promises of a
-    /// synchronous network did not hold then.
+    /// When a frame to a powered node was lost, held back longer than Tm or overtaken: the promises of a
+    /// synchronous network did not hold then. (A node drops what was overtaken: to it that is lost.)
     broken: Vec<Instant>,
+    /// When the latest frame of each pair is due.
+    latest: Vec<Option<Instant>>,
+    /// When the latest of them is due that kept its place.
+    latest_in_order: Vec<Option<Instant>>,
     tm: Duration,
 }
 
@@ -104,21 +108,8 @@ impl Switch {
         }
         let out = UnixDatagram::unbound().map_err(|error| error.to_string())?;
         out.set_nonblocking(true).map_err(|error| error.to_string())?;
-        let state = State {
-            nodes,
-            hosts: (1..=nodes as u8).collect(),
-            links: vec![LinkQuality::default(); nodes * nodes],
-            side: vec![0; nodes],
-            plugged: vec![true; nodes],
-            powered: vec![false; nodes],
-            rng: fastrand::Rng::with_seed(seed),
-            delayed: BinaryHeap::new(),
-            order: 0,
-            pcap: pcap.map(Pcap::create).transpose()?,
-            recorded: None,
-            broken: Vec::new(),
-            tm,
-        };
+        let mut state = State::new(nodes, tm, seed);
+        state.pcap = pcap.map(Pcap::create).transpose()?;
         let shared = Arc::new(Shared {
             state: Mutex::new(state),
             changed: Condvar::new(),
@@ -176,6 +167,7 @@ impl Switch {
             | Action::Boot { .. }
             | Action::Pause { .. }
             | Action::Resume { .. }
+            | Action::Leave { .. }
             | Action::Reset { .. } => {}
         }
     }
@@ -323,6 +315,27 @@ fn addressed_to(frame: &[u8]) -> Option<u8> {
 }
 
 impl State {
+    /// Perfect links between boards without power.
+    fn new(nodes: usize, tm: Duration, seed: u64) -> Self {
+        Self {
+            nodes,
+            hosts: (1..=nodes as u8).collect(),
+            links: vec![LinkQuality::default(); nodes * nodes],
+            side: vec![0; nodes],
+            plugged: vec![true; nodes],
+            powered: vec![false; nodes],
+            rng: fastrand::Rng::with_seed(seed),
+            delayed: BinaryHeap::new(),
+            order: 0,
+            pcap: None,
+            recorded: None,
+            broken: Vec::new(),
+            latest: vec![None; nodes * nodes],
+            latest_in_order: vec![None; nodes * nodes],
+            tm,
+        }
+    }
+
     fn draw(
         &mut self,
         now: Instant,
@@ -331,7 +344,8 @@ impl State {
         frame: &[u8],
         at_once: &mut Vec<usize>,
     ) {
-        let link = self.links[from * self.nodes + to];
+        let pair = from * self.nodes + to;
+        let link = self.links[pair];
         let cut = self.side[from] != self.side[to] || !self.plugged[from] || !self.plugged[to];
         if cut || self.happens(link.loss) {
             if self.powered[to] {
@@ -340,23 +354,35 @@ impl State {
             return;
         }
         let copies = 1 + usize::from(self.happens(link.duplicate));
-        for _ in 0..copies {
-            let mut delay = Duration::from_micros(link.delay_us);
-            if link.jitter_us > 0 {
-                delay += Duration::from_micros(self.rng.u64(0..=link.jitter_us));
-            }
-            if self.happens(link.reorder) {
-                delay += self.tm.mul_f64(self.rng.f64() / 2.0);
-            }
-            if delay > self.tm {
-                self.broken.push(now);
-            }
-            if delay.is_zero() {
+        let dues: Vec<Instant> = (0..copies).map(|_| self.due(now, pair, &link)).collect();
+        let earliest = dues.iter().min().copied();
+        let overtakes = earliest < self.latest[pair];
+        self.latest[pair] = earliest.max(self.latest[pair]);
+        if overtakes || dues.iter().any(|due| *due > now + self.tm) {
+            self.broken.push(now);
+        }
+        for due in dues {
+            if due <= now {
                 at_once.push(to);
             } else {
-                self.hold_back(now + delay, to, frame, None);
+                self.hold_back(due, to, frame, None);
             }
         }
+    }
+
+    /// When a frame arrives that leaves now. Only jitter and reordering break the order of a link.
+    fn due(&mut self, now: Instant, pair: usize, link: &LinkQuality) -> Instant {
+        let due = now + Duration::from_micros(link.delay_us);
+        if link.jitter_us > 0 {
+            return due + Duration::from_micros(self.rng.u64(0..=link.jitter_us));
+        }
+        if self.happens(link.reorder) {
+            return due + self.tm.mul_f64(self.rng.f64() / 2.0);
+        }
+        let latest = &mut self.latest_in_order[pair];
+        let due = latest.map_or(due, |latest| due.max(latest));
+        *latest = Some(due);
+        due
     }
 
     fn hold_back(&mut self, due: Instant, to: usize, frame: &[u8], give_up: Option<Instant>) {
@@ -367,5 +393,118 @@ impl State {
 
     fn happens(&mut self, probability: f64) -> bool {
         probability > 0.0 && self.rng.f64() < probability
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TM: Duration = Duration::from_millis(40);
+    const FRAMES: usize = 10_000;
+
+    /// Many frames from node 1 to node 2 over a link of this quality, a millisecond apart.
+    fn carried(quality: LinkQuality) -> Carried {
+        let mut state = State::new(2, TM, 7);
+        state.powered.fill(true);
+        state.links[1] = quality;
+        let began = Instant::now();
+        let (mut at_once, mut delays) = (0, Vec::new());
+        for index in 0..FRAMES {
+            let now = began + Duration::from_millis(index as u64);
+            let mut to = Vec::new();
+            state.draw(now, 0, 1, &[0; 20], &mut to);
+            assert!(to.iter().all(|to| *to == 1));
+            at_once += to.len();
+            delays.extend(state.delayed.drain().map(|Reverse(held)| held.due - now));
+        }
+        Carried { at_once, delays, broken: state.broken.len() }
+    }
+
+    struct Carried {
+        at_once: usize,
+        delays: Vec<Duration>,
+        broken: usize,
+    }
+
+    fn about(count: usize, share: f64) -> bool {
+        (count as f64 / FRAMES as f64 - share).abs() < 0.02
+    }
+
+    #[test]
+    fn a_perfect_link_hands_over_at_once() {
+        let carried = carried(LinkQuality::default());
+        assert_eq!((carried.at_once, carried.delays.len(), carried.broken), (FRAMES, 0, 0));
+    }
+
+    #[test]
+    fn losses_are_as_frequent_as_asked_for_and_noted() {
+        let carried = carried(LinkQuality { loss: 0.2, ..LinkQuality::default() });
+        assert!(about(carried.at_once, 0.8) && carried.delays.is_empty());
+        assert_eq!(carried.broken, FRAMES - carried.at_once);
+    }
+
+    #[test]
+    fn a_delay_is_kept_and_noted_only_beyond_tm() {
+        for (delay, broken) in [(TM, 0), (TM + Duration::from_millis(1), FRAMES)] {
+            let delay_us = delay.as_micros() as u64;
+            let carried = carried(LinkQuality { delay_us, ..LinkQuality::default() });
+            assert!(carried.delays.len() == FRAMES && carried.at_once == 0);
+            assert!(carried.delays.iter().all(|is| *is == delay));
+            assert_eq!(carried.broken, broken);
+        }
+    }
+
+    #[test]
+    fn jitter_lies_within_its_bounds_and_overtaking_is_noted() {
+        let quality = LinkQuality { delay_us: 2000, jitter_us: 10_000, ..LinkQuality::default() };
+        let carried = carried(quality);
+        let ms = Duration::from_millis;
+        assert!(carried.delays.iter().all(|is| (ms(2)..=ms(12)).contains(is)));
+        assert!(carried.delays.iter().any(|is| *is < ms(4)));
+        assert!(carried.delays.iter().any(|is| *is > ms(10)));
+        assert!(carried.broken > FRAMES / 2, "{}", carried.broken);
+        // Less than the time between two frames: nothing is overtaken.
+        let quality = LinkQuality { jitter_us: 900, ..LinkQuality::default() };
+        assert_eq!(self::carried(quality).broken, 0);
+    }
+
+    #[test]
+    fn duplicates_come_twice() {
+        let carried = carried(LinkQuality { duplicate: 0.25, ..LinkQuality::default() });
+        assert!(about(carried.at_once - FRAMES, 0.25) && carried.broken == 0);
+    }
+
+    #[test]
+    fn a_frame_that_is_held_back_is_overtaken_and_that_is_noted() {
+        let carried = carried(LinkQuality { reorder: 0.1, ..LinkQuality::default() });
+        assert!(about(carried.at_once, 0.9) && about(carried.delays.len(), 0.1));
+        assert!(carried.delays.iter().all(|is| *is <= TM / 2));
+        assert!(carried.broken > FRAMES / 4, "{}", carried.broken);
+    }
+
+    #[test]
+    fn a_link_that_gets_faster_keeps_its_order() {
+        let mut state = State::new(2, TM, 7);
+        let (now, mut at_once) = (Instant::now(), Vec::new());
+        state.links[1].delay_us = 20_000;
+        state.draw(now, 0, 1, &[1], &mut at_once);
+        state.links[1].delay_us = 0;
+        state.draw(now + Duration::from_millis(1), 0, 1, &[2], &mut at_once);
+        assert!(at_once.is_empty() && state.broken.is_empty());
+        let mut frames = std::iter::from_fn(|| state.delayed.pop());
+        assert!(frames.by_ref().map(|Reverse(held)| held.frame[0]).eq([1, 2]));
+    }
+
+    #[test]
+    fn what_a_cut_loses_is_noted_if_somebody_was_there() {
+        for (powered, broken) in [(true, 1), (false, 0)] {
+            let mut state = State::new(2, TM, 7);
+            state.powered[1] = powered;
+            state.plugged[0] = false;
+            let mut at_once = Vec::new();
+            state.draw(Instant::now(), 0, 1, &[0], &mut at_once);
+            assert_eq!((at_once.len(), state.broken.len()), (0, broken));
+        }
     }
 }

@@ -1,14 +1,16 @@
 //! What the lab needs of the machine it runs on: a Rust target, QEMU, the image.
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use bellwether_flock::install;
 
+use crate::boards::Board;
 use crate::flash;
+use crate::probe::Image;
 
 pub const QEMU: &str = "qemu-system-arm";
-const TARGET: &str = "thumbv7m-none-eabi";
 
 /// The root of the sources, known since the lab was built.
 pub fn root() -> PathBuf {
@@ -25,20 +27,20 @@ pub fn ensure_qemu() -> Result<(), String> {
     install::ensure(QEMU)
 }
 
-/// Installs the Rust target where it is missing.
-fn ensure_target() -> Result<(), String> {
+/// Installs a Rust target where it is missing.
+pub fn ensure_target(target: &str) -> Result<(), String> {
     let Some(installed) = output("rustup", &["target", "list", "--installed"]) else {
         // No rustup: the build says itself whether the target is there.
         return Ok(());
     };
-    if installed.lines().any(|line| line.trim() == TARGET) {
+    if installed.lines().any(|line| line.trim() == target) {
         return Ok(());
     }
-    eprintln!("installing the Rust target {TARGET} …");
-    if install::runs("rustup", &["target", "add", TARGET]) {
+    if install::runs("rustup", &["target", "add", target]) {
+        eprintln!("installed the Rust target {target}");
         return Ok(());
     }
-    Err(format!("the Rust target is missing: run `rustup target add {TARGET}`"))
+    Err(format!("the Rust target is missing: run `rustup target add {target}`"))
 }
 
 /// Asks the host to prefer the lab and its boards to whatever else runs on it. Where that is not
@@ -49,7 +51,7 @@ pub fn prefer_lab() {
 
 /// Panics name source files by their path. Without the part that differs from machine to machine
 /// the image is two kilobytes smaller, and the same everywhere.
-fn short_paths() -> String {
+pub fn short_paths(target: &str) -> String {
     let home = std::env::var_os("CARGO_HOME")
         .map(PathBuf::from)
         .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".cargo")));
@@ -62,29 +64,51 @@ fn short_paths() -> String {
         .iter()
         .map(|prefix| format!("'--remap-path-prefix={}/='", prefix.display()))
         .collect();
-    format!("target.{TARGET}.rustflags=[{}]", flags.join(","))
+    format!("target.{target}.rustflags=[{}]", flags.join(","))
 }
 
-/// Builds the firmware of the default board and says where the image is.
-pub fn build_firmware() -> Result<PathBuf, String> {
-    eprintln!("building the firmware (boards/sf2) …");
-    build("target", &[])
+/// Builds the firmware of a board.
+pub fn firmware(board: &'static Board) -> Result<Image, String> {
+    Image::read(&firmware_file(board)?, board)
 }
 
-/// Builds the image that fails when it is asked to, into a folder of its own.
-pub fn build_provoked() -> Result<PathBuf, String> {
-    build("target/provoke", &["--features", "provoke"])
+/// The same, as a file.
+pub fn firmware_file(board: &Board) -> Result<PathBuf, String> {
+    build(board, None)
 }
 
-fn build(target: &str, more: &[&str]) -> Result<PathBuf, String> {
-    ensure_target()?;
-    let board = root().join("boards/sf2");
+/// Builds the image that fails when it is asked to.
+pub fn provoked(board: &'static Board) -> Result<Image, String> {
+    Image::read(&build(board, Some("provoke"))?, board)
+}
+
+/// Builds the test of the board's drivers.
+pub fn driver_suite(board: &'static Board) -> Result<Image, String> {
+    Image::read(&build(board, Some("suite"))?, board)
+}
+
+/// All boards and features are built in one folder, so that what they share is built once. There the
+/// image of one feature takes the place of another's: a copy is kept.
+fn build(board: &Board, feature: Option<&str>) -> Result<PathBuf, String> {
+    ensure_target(board.target)?;
+    let name = board.name;
+    let more = feature.map_or(String::new(), |feature| format!(", {feature}"));
+    eprintln!("building the firmware (boards/{name}{more}) …");
+    // An emulated board serves the network of the lab; others serve the one that their flash names.
+    let network = board.machine.map(|_| ("BELLWETHER_NETWORK", flash::NETWORK.to_string()));
+    let boards = root().join("boards");
+    let target = boards.join("target");
+    // Who waits at a terminal sees how far cargo has come.
+    let quiet = if std::io::stderr().is_terminal() { &[][..] } else { &["--quiet"] };
+    let features = feature.map(|feature| ["--features", feature]);
     let built = Command::new("cargo")
-        .args(["build", "--release", "--quiet", "--config", &short_paths()])
-        .args(["--target-dir", target])
-        .args(more)
-        .env("BELLWETHER_NETWORK", flash::NETWORK.to_string())
-        .current_dir(&board)
+        .args(["build", "--release", "--config", &short_paths(board.target)])
+        .args(quiet)
+        .arg("--target-dir")
+        .arg(&target)
+        .args(features.iter().flatten())
+        .envs(network)
+        .current_dir(boards.join(name))
         // What cargo set for the lab itself is not meant for another workspace.
         .env_remove("CARGO_TARGET_DIR")
         .env_remove("RUSTFLAGS")
@@ -92,9 +116,19 @@ fn build(target: &str, more: &[&str]) -> Result<PathBuf, String> {
         .status()
         .map_err(|error| format!("cargo: {error}"))?;
     if !built.success() {
-        return Err(
-            "the firmware could not be built: `cd boards/sf2 && cargo build --release`".into()
-        );
+        let more = feature.map_or(String::new(), |feature| format!(" --features {feature}"));
+        return Err(format!(
+            "the firmware could not be built: `cd boards/{name} && cargo build --release{more}`"
+        ));
     }
-    Ok(board.join(target).join(TARGET).join("release/bellwether-sf2"))
+    let built = target.join(board.target).join("release").join(format!("bellwether-{name}"));
+    let images = target.join("images");
+    let image = images.join(feature.map_or(name.into(), |feature| format!("{name}-{feature}")));
+    // Renamed into place: another lab may be starting boards with it.
+    let new = images.join(format!(".{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&images)
+        .and_then(|()| std::fs::copy(&built, &new))
+        .and_then(|_| std::fs::rename(&new, &image))
+        .map_err(|error| format!("{}: {error}", image.display()))?;
+    Ok(image)
 }

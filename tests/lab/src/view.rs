@@ -13,12 +13,12 @@ use ratatui::widgets::{Block, Cell, List, Paragraph, Row, Table};
 use ratatui::{DefaultTerminal, Frame, Terminal};
 
 use crate::chronicle::Said;
-use crate::display::{Display, Wish, is_everyday, settled};
-use crate::flock::Flock;
+use crate::display::{Display, Scene, Wish, is_everyday, settled};
+use crate::measured::Measured;
 
 const LINES_KEPT: usize = 200;
 const REFRESH: Duration = Duration::from_millis(100);
-const KEYS: &str = " ↑↓ select   k kill   b boot   r reset   p pause/resume   u unplug/plug   s split   h heal   q quit ";
+const KEYS: &str = " ↑↓ select   k kill   b boot   r reset   p pause/resume   l leave   u unplug/plug   s split   h heal   q quit ";
 
 /// What the view keeps of a node beside its state vector.
 #[derive(Debug, Clone, Default)]
@@ -36,6 +36,7 @@ struct Extra {
 #[derive(Debug)]
 pub struct Picture {
     title: String,
+    measured: Measured,
     extras: Vec<Extra>,
     log: VecDeque<String>,
     timeline: VecDeque<String>,
@@ -59,6 +60,7 @@ impl Picture {
         let (tm, tp) = (tm_us / 1000, tp_us / 1000);
         Self {
             title: format!(" bellwether · {nodes} boards · {algorithm} · Tm {tm} ms · Tp {tp} ms "),
+            measured: Measured::new(nodes, tm_us, tp_us),
             extras: vec![Extra::default(); nodes.into()],
             log: VecDeque::new(),
             timeline: VecDeque::new(),
@@ -68,6 +70,7 @@ impl Picture {
     }
 
     fn note(&mut self, said: &Said) {
+        self.measured.hear(said);
         let Some(extra) = self.extras.get_mut(usize::from(said.node) - 1) else { return };
         let number = |key| said.line.number(key).unwrap_or(0);
         match said.line.word.as_str() {
@@ -122,20 +125,20 @@ impl Picture {
         keep(&mut self.timeline, format!("{} lab: {action:?}", seconds(at_us)));
     }
 
-    fn look(&mut self, flock: &Flock) {
-        let now = settled(flock.watch.seen());
+    fn look(&mut self, scene: &dyn Scene) {
+        let now = settled(scene.seen());
         if now != self.settled {
             self.settled = now;
             if let Some(id) = now {
-                let line = format!("{} settled under node {id}", seconds(flock.now_us()));
+                let line = format!("{} settled under node {id}", seconds(scene.now_us()));
                 keep(&mut self.timeline, line);
             }
         }
     }
 
-    fn row(&self, index: usize, view: &NodeView, flock: &Flock) -> Row<'static> {
+    fn row(&self, index: usize, view: &NodeView, scene: &dyn Scene) -> Row<'static> {
         let extra = &self.extras[index];
-        let power = flock.has_power(view.id);
+        let power = scene.has_power(view.id);
         let (status, color) = match (&extra.mute, power, extra.paused) {
             (_, false, _) => ("off".to_owned(), Color::DarkGray),
             (_, _, true) => ("paused".to_owned(), Color::Magenta),
@@ -156,7 +159,7 @@ impl Picture {
         );
         let up: Vec<String> = view.up.iter().map(ToString::to_string).collect();
         let members = shown((!up.is_empty()).then(|| up.join(" ")));
-        let since = extra.booted_us.map(|at| flock.now_us().saturating_sub(at) / 1_000_000);
+        let since = extra.booted_us.map(|at| scene.now_us().saturating_sub(at) / 1_000_000);
         let resets: Vec<String> =
             view.resets.iter().map(|(cause, count)| format!("{cause} {count}")).collect();
         let me = if view.coordinator == Some(view.id) && power { "★" } else { " " };
@@ -176,7 +179,7 @@ impl Picture {
         row.style(Style::default().add_modifier(chosen))
     }
 
-    fn draw(&self, frame: &mut Frame<'_>, flock: &Flock) {
+    fn draw(&self, frame: &mut Frame<'_>, scene: &dyn Scene) {
         let nodes = self.extras.len() as u16;
         let parts = [
             Constraint::Length(nodes + 3),
@@ -188,15 +191,16 @@ impl Picture {
         let head =
             ["  id", "status", "coord", "group", "members", "up", "resets", "flash w/e", "late"];
         let widths = [5, 15, 6, 10, 20, 7, 18, 10, 9].map(Constraint::Min);
-        let seen = flock.watch.seen();
-        let rows = seen.nodes.iter().enumerate().map(|(i, view)| self.row(i, view, flock));
+        let seen = scene.seen();
+        let rows = seen.nodes.iter().enumerate().map(|(i, view)| self.row(i, view, scene));
         let bold = Style::default().add_modifier(Modifier::BOLD);
         let header = Row::new(head).style(bold);
         let title = match self.settled {
             Some(id) => format!("{}· settled under node {id} ", self.title),
             None => format!("{}· not settled ", self.title),
         };
-        let block = Block::bordered().title(title);
+        let advice = self.measured.brief().map_or(String::new(), |brief| format!(" {brief} "));
+        let block = Block::bordered().title(title).title_bottom(advice);
         frame.render_widget(Table::new(rows, widths).header(header).block(block), table);
         for (title, lines, area) in
             [(" elections ", &self.timeline, timeline), (" log ", &self.log, log)]
@@ -210,11 +214,11 @@ impl Picture {
     }
 
     /// The view as text, for a file.
-    pub fn text(&self, flock: &Flock, width: u16, height: u16) -> String {
+    pub fn text(&self, scene: &dyn Scene, width: u16, height: u16) -> String {
         let Ok(mut terminal) = Terminal::new(TestBackend::new(width, height)) else {
             return String::new();
         };
-        if terminal.draw(|frame| self.draw(frame, flock)).is_err() {
+        if terminal.draw(|frame| self.draw(frame, scene)).is_err() {
             return String::new();
         }
         let (backend, mut text) = (terminal.backend(), String::new());
@@ -228,11 +232,11 @@ impl Picture {
         text
     }
 
-    fn key(&mut self, code: KeyCode, flock: &Flock) -> Option<Wish> {
+    fn key(&mut self, code: KeyCode, scene: &dyn Scene) -> Option<Wish> {
         let id = self.selected as u8 + 1;
         let nodes = vec![id];
-        let all = 1..=flock.nodes();
-        let on = flock.has_power(id);
+        let all = 1..=scene.nodes();
+        let on = scene.has_power(id);
         Some(Wish::Act(match code {
             KeyCode::Char('q') | KeyCode::Esc => return Some(Wish::Quit),
             KeyCode::Up => {
@@ -250,12 +254,19 @@ impl Picture {
             }
             KeyCode::Char('r') if on => Action::Reset { nodes },
             KeyCode::Char('p') if on => Action::Pause { nodes },
+            KeyCode::Char('l') if on => Action::Leave { nodes },
+            KeyCode::Char('u') if on && self.extras[self.selected].paused => {
+                // A board that stands still cannot be told.
+                let at = seconds(scene.now_us());
+                keep(&mut self.timeline, format!("{at} node {id} is paused: go on (p) first"));
+                return None;
+            }
             KeyCode::Char('u') if on && self.extras[self.selected].unplugged => {
                 Action::Plug { nodes }
             }
             KeyCode::Char('u') if on => Action::Unplug { nodes },
             KeyCode::Char('s') => {
-                let (low, high) = all.partition(|n| *n <= flock.nodes() / 2);
+                let (low, high) = all.partition(|n| *n <= scene.nodes() / 2);
                 Action::Partition { sets: vec![low, high] }
             }
             KeyCode::Char('h') => Action::Heal,
@@ -279,7 +290,7 @@ impl View {
         Self { terminal, picture, drawn: Instant::now(), screen }
     }
 
-    fn wishes(&mut self, flock: &Flock) -> Vec<Wish> {
+    fn wishes(&mut self, scene: &dyn Scene) -> Vec<Wish> {
         let mut wishes = Vec::new();
         while event::poll(Duration::ZERO).unwrap_or(false) {
             if let Ok(Event::Key(key)) = event::read()
@@ -288,7 +299,7 @@ impl View {
                 let control_c = key.code == KeyCode::Char('c')
                     && key.modifiers.contains(event::KeyModifiers::CONTROL);
                 let code = if control_c { KeyCode::Esc } else { key.code };
-                wishes.extend(self.picture.key(code, flock));
+                wishes.extend(self.picture.key(code, scene));
             }
         }
         wishes
@@ -304,21 +315,21 @@ impl Display for View {
         self.picture.acts(at_us, action);
     }
 
-    fn look(&mut self, flock: &Flock) -> Vec<Wish> {
-        self.picture.look(flock);
+    fn look(&mut self, scene: &dyn Scene) -> Vec<Wish> {
+        self.picture.look(scene);
         if self.drawn.elapsed() < REFRESH {
             return Vec::new();
         }
         self.drawn = Instant::now();
         if let Some(path) = &self.screen {
             // A file that cannot be written costs the picture, not the run.
-            let _ = std::fs::write(path, self.picture.text(flock, 118, 34));
+            let _ = std::fs::write(path, self.picture.text(scene, 118, 34));
         }
         let Some(terminal) = &mut self.terminal else { return Vec::new() };
-        if terminal.draw(|frame| self.picture.draw(frame, flock)).is_err() {
+        if terminal.draw(|frame| self.picture.draw(frame, scene)).is_err() {
             return vec![Wish::Quit];
         }
-        self.wishes(flock)
+        self.wishes(scene)
     }
 }
 
@@ -327,5 +338,43 @@ impl Drop for View {
         if self.terminal.take().is_some() {
             ratatui::restore();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwether_scenario::{Observation, Scenario, Watch};
+
+    use super::*;
+
+    struct Two(Observation);
+
+    impl Scene for Two {
+        fn now_us(&self) -> u64 {
+            0
+        }
+
+        fn seen(&self) -> &Observation {
+            &self.0
+        }
+
+        fn has_power(&self, _id: u8) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn the_cable_of_a_paused_board_stays_where_it_is() {
+        let scenario = Scenario::undisturbed(Algorithm::Bully, 2, 0);
+        let scene = Two(Watch::new(&scenario).seen().clone());
+        let mut picture = Picture::new(2, Algorithm::Bully, 40_000, 40_000);
+        let cable = KeyCode::Char('u');
+        let unplug = Action::Unplug { nodes: vec![1] };
+        assert_eq!(picture.key(cable, &scene), Some(Wish::Act(unplug)));
+        picture.acts(0, &Action::Pause { nodes: vec![1] });
+        assert_eq!(picture.key(cable, &scene), None);
+        assert!(picture.text(&scene, 118, 34).contains("node 1 is paused"));
+        picture.acts(0, &Action::Resume { nodes: vec![1] });
+        assert!(picture.key(cable, &scene).is_some());
     }
 }

@@ -6,7 +6,7 @@ use std::num::NonZeroU8;
 use crate::bad::BadFile;
 use crate::parse_at::parse_actions;
 use crate::parse_expect::parse_expectations;
-use crate::scenario::{Algorithm, DEFAULT_SEED, Durability, NodeId, Scenario};
+use crate::scenario::{Algorithm, DEFAULT_SEED, Detector, Durability, NodeId, Scenario};
 use crate::time::Ms;
 use crate::toml_table::{Field, Source, Table};
 
@@ -17,9 +17,11 @@ pub struct Overrides {
     pub algorithm: Option<Algorithm>,
     pub nodes: Option<NonZeroU8>,
     pub seed: Option<u64>,
+    pub detector: Option<Detector>,
+    pub preempt: Option<bool>,
 }
 
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 20] = [
     "name",
     "algorithm",
     "nodes",
@@ -30,8 +32,12 @@ const KEYS: [&str; 16] = [
     "t_ms",
     "check_ms",
     "quiet_ms",
+    "quiet_max_ms",
+    "detector",
     "preempt",
+    "hold_off_ms",
     "durability",
+    "observers",
     "boot",
     "preference",
     "at",
@@ -78,10 +84,19 @@ fn parse_document(document: Table<'_>, overrides: Overrides) -> Result<Scenario,
         Some(field) => field.flag()?,
         None => true,
     };
+    let detector = match document.get("detector") {
+        Some(field) => field.one_of(&Detector::ALL.map(|known| (known.name(), known)))?,
+        None => Detector::default(),
+    };
     let durability = match document.get("durability") {
         Some(field) => field.one_of(&Durability::ALL.map(|known| (known.name(), known)))?,
         None => Durability::default(),
     };
+    let mut observers = match document.get("observers") {
+        Some(field) => field.ids(nodes)?,
+        None => Vec::new(),
+    };
+    observers.sort_unstable();
     let mut boot = match document.get("boot") {
         Some(field) => field.ids(nodes)?,
         None => (1..=nodes).collect(),
@@ -103,8 +118,12 @@ fn parse_document(document: Table<'_>, overrides: Overrides) -> Result<Scenario,
         t_us: times.t_us,
         check_us: times.check_us,
         quiet_us: times.quiet_us,
-        preempt,
+        quiet_max_us: times.quiet_max_us,
+        detector: overrides.detector.unwrap_or(detector),
+        preempt: overrides.preempt.unwrap_or(preempt),
+        hold_off_us: times.hold_off_us,
         durability,
+        observers,
         actions: parse_actions(document, nodes, duration_us, &boot)?,
         expectations: parse_expectations(document, nodes, duration_us)?,
         boot,
@@ -119,6 +138,8 @@ struct Times {
     t_us: Option<u64>,
     check_us: Option<u64>,
     quiet_us: Option<u64>,
+    quiet_max_us: Option<u64>,
+    hold_off_us: Option<u64>,
 }
 
 fn parse_times(document: Table<'_>) -> Result<Times, BadFile> {
@@ -133,6 +154,8 @@ fn parse_times(document: Table<'_>) -> Result<Times, BadFile> {
         t_us: optional_us("t_ms")?,
         check_us: optional_us("check_ms")?,
         quiet_us: optional_us("quiet_ms")?,
+        quiet_max_us: optional_us("quiet_max_ms")?,
+        hold_off_us: optional_us("hold_off_ms")?,
     };
 
     // A round shorter than the answer may take would declare healthy nodes dead.

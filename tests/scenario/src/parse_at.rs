@@ -14,6 +14,7 @@ enum Kind {
     Boot,
     Pause,
     Resume,
+    Leave,
     Reset,
     Partition,
     Link,
@@ -22,11 +23,12 @@ enum Kind {
     Heal,
 }
 
-const KINDS: [(&str, Kind); 10] = [
+const KINDS: [(&str, Kind); 11] = [
     ("kill", Kind::Kill),
     ("boot", Kind::Boot),
     ("pause", Kind::Pause),
     ("resume", Kind::Resume),
+    ("leave", Kind::Leave),
     ("reset", Kind::Reset),
     ("partition", Kind::Partition),
     ("link", Kind::Link),
@@ -57,6 +59,7 @@ impl Kind {
             | Kind::Boot
             | Kind::Pause
             | Kind::Resume
+            | Kind::Leave
             | Kind::Reset
             | Kind::Unplug
             | Kind::Plug => &["ms", "do", "nodes"],
@@ -127,11 +130,12 @@ fn parse_action(
         Kind::Boot => Action::Boot { nodes: power.boot(nodes_of()?, nodes)? },
         Kind::Pause => Action::Pause { nodes: power.pause(nodes_of()?, nodes)? },
         Kind::Resume => Action::Resume { nodes: power.resume(nodes_of()?, nodes)? },
+        Kind::Leave => Action::Leave { nodes: power.leave(nodes_of()?, nodes)? },
         Kind::Reset => Action::Reset { nodes: power.reset(nodes_of()?, nodes)? },
         Kind::Partition => parse_partition(entry, nodes)?,
         Kind::Link => parse_link(entry, nodes)?,
-        Kind::Unplug => Action::Unplug { nodes: nodes_of()?.ids(nodes)? },
-        Kind::Plug => Action::Plug { nodes: nodes_of()?.ids(nodes)? },
+        Kind::Unplug => Action::Unplug { nodes: power.cable(nodes_of()?, nodes, name)? },
+        Kind::Plug => Action::Plug { nodes: power.cable(nodes_of()?, nodes, name)? },
         Kind::Heal => Action::Heal,
     };
     Ok(TimedAction { at_us, line: entry.line, action })

@@ -39,8 +39,12 @@ fn the_sample_of_the_interface_is_read_in_full() {
         t_us: None,
         check_us: None,
         quiet_us: None,
+        quiet_max_us: None,
+        detector: Detector::Heartbeat,
         preempt: true,
+        hold_off_us: None,
         durability: Durability::Group,
+        observers: vec![],
         boot: vec![1, 2, 3, 4, 5],
         preference: Default::default(),
         actions: vec![
@@ -82,8 +86,12 @@ tp_ms = 0.125
 t_ms = 0.7
 check_ms = 7
 quiet_ms = 1.05
+quiet_max_ms = 4
+detector = "adaptive"
 preempt = false
+hold_off_ms = 70
 durability = "strict"
+observers = [2, 1]
 boot = [3, 1]
 
 [preference]
@@ -118,8 +126,12 @@ elections = { since_ms = 800, at_least = 1, at_most = 2 }
     assert_eq!((scenario.t_us, scenario.round_us()), (Some(700), 700));
     assert_eq!(scenario.check_us, Some(7_000));
     assert_eq!(scenario.quiet_us, Some(1_050));
+    assert_eq!(scenario.quiet_max_us, Some(4_000));
+    assert_eq!(scenario.detector, Detector::Adaptive);
     assert!(!scenario.preempt);
+    assert_eq!(scenario.hold_off_us, Some(70_000));
     assert_eq!(scenario.durability, Durability::Strict);
+    assert_eq!(scenario.observers, [1, 2]);
     assert_eq!(scenario.boot, [1, 3]);
     assert_eq!(scenario.preference, [(2, 10), (3, 0)].into());
     assert_eq!(scenario.seed, 1);
@@ -137,7 +149,7 @@ elections = { since_ms = 800, at_least = 1, at_most = 2 }
             since_us: 800_000,
             count: Bounds { at_least: 1, at_most: Some(2) },
         }),
-        ..expectation(35, &[2])
+        ..expectation(39, &[2])
     };
     assert_eq!(scenario.expectations, [wanted]);
 }
@@ -160,10 +172,14 @@ fn the_command_line_replaces_what_the_file_says_before_it_is_checked() {
         algorithm: Some(Algorithm::Bully),
         nodes: NonZeroU8::new(9),
         seed: Some(u64::MAX),
+        detector: Some(Detector::Indirect),
+        preempt: Some(false),
     };
     let scenario = Scenario::parse_with("sample.toml", SAMPLE, overrides).unwrap();
     assert_eq!(scenario.algorithm, Algorithm::Bully);
     assert_eq!((scenario.nodes, scenario.seed), (9, u64::MAX));
+    assert_eq!(scenario.detector, Detector::Indirect);
+    assert!(!scenario.preempt);
 
     let overrides = Overrides { nodes: NonZeroU8::new(3), ..Overrides::default() };
     let bad = Scenario::parse_with("sample.toml", SAMPLE, overrides).unwrap_err();

@@ -43,11 +43,34 @@ impl PowerStates {
         })
     }
 
+    /// A node that has left keeps its power: it can be killed, reset, or told to leave once more.
+    pub fn leave(&mut self, field: Field<'_>, nodes: NodeId) -> Result<Vec<NodeId>, BadFile> {
+        each(field, nodes, "leave", "a running node", |id| {
+            if self.paused.contains(&id) {
+                return Err("paused");
+            }
+            self.powered.contains(&id).then_some(()).ok_or("dead")
+        })
+    }
+
     /// A paused node runs again after a reset.
     pub fn reset(&mut self, field: Field<'_>, nodes: NodeId) -> Result<Vec<NodeId>, BadFile> {
         each(field, nodes, "reset", "a node with power", |id| {
             self.paused.remove(&id);
             self.powered.contains(&id).then_some(()).ok_or("dead")
+        })
+    }
+
+    /// The cable of a board is moved: one without power finds it so when it boots, one that stands still
+    /// cannot be told.
+    pub fn cable(
+        &self,
+        field: Field<'_>,
+        nodes: NodeId,
+        name: &str,
+    ) -> Result<Vec<NodeId>, BadFile> {
+        each(field, nodes, name, "a node that is not paused", |id| {
+            (!self.paused.contains(&id)).then_some(()).ok_or("paused")
         })
     }
 

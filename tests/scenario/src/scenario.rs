@@ -19,6 +19,16 @@ pub enum Algorithm {
     Ring,
 }
 
+/// How a member finds out that its coordinator has failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Detector {
+    Reliable,
+    #[default]
+    Heartbeat,
+    Adaptive,
+    Indirect,
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Durability {
     /// The state vector is saved once per formed group.
@@ -63,8 +73,15 @@ pub struct Scenario {
     pub check_us: Option<u64>,
     /// Q, the silence before suspicion. `None`: the node's own default.
     pub quiet_us: Option<u64>,
+    /// The longest silence that the adaptive detector bears. `None`: the node's own default.
+    pub quiet_max_us: Option<u64>,
+    pub detector: Detector,
     pub preempt: bool,
+    /// A node that reboots twice within this span is let in only when it has been up for as long.
+    pub hold_off_us: Option<u64>,
     pub durability: Durability,
+    /// Nodes that never coordinate, in ascending order.
+    pub observers: Vec<NodeId>,
     /// Powered at time 0, in ascending order.
     pub boot: Vec<NodeId>,
     /// Preferences that the file states; a node that is missing has preference 0.
@@ -93,6 +110,8 @@ pub enum Action {
     Pause { nodes: Vec<NodeId> },
     /// Go on executing.
     Resume { nodes: Vec<NodeId> },
+    /// Ask nodes to leave the flock: they say so, and are silent until their next boot.
+    Leave { nodes: Vec<NodeId> },
     /// Pull the reset pin: RAM is lost, and the firmware starts again at once.
     Reset { nodes: Vec<NodeId> },
     /// Frames pass only inside a set; a node in no set is alone. Replaces an earlier partition.
@@ -192,8 +211,12 @@ impl Scenario {
             t_us: None,
             check_us: None,
             quiet_us: None,
+            quiet_max_us: None,
+            detector: Detector::default(),
             preempt: true,
+            hold_off_us: None,
             durability: Durability::default(),
+            observers: Vec::new(),
             boot: (1..=nodes).collect(),
             preference: BTreeMap::new(),
             actions: Vec::new(),
@@ -230,6 +253,8 @@ impl Scenario {
         let round_us = scenario.round_us();
         scenario.check_us = self.check_us.map(|us| stretch(us).max(round_us));
         scenario.quiet_us = self.quiet_us.map(stretch);
+        scenario.quiet_max_us = self.quiet_max_us.map(stretch);
+        scenario.hold_off_us = self.hold_off_us.map(stretch);
         for timed in &mut scenario.actions {
             timed.at_us = stretch(timed.at_us);
             if let Action::Link { quality, .. } = &mut timed.action {
@@ -262,6 +287,24 @@ impl Algorithm {
     }
 
     pub fn from_name(name: &str) -> Option<Algorithm> {
+        Self::ALL.into_iter().find(|known| known.name() == name)
+    }
+}
+
+impl Detector {
+    pub const ALL: [Detector; 4] =
+        [Detector::Reliable, Detector::Heartbeat, Detector::Adaptive, Detector::Indirect];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Detector::Reliable => "reliable",
+            Detector::Heartbeat => "heartbeat",
+            Detector::Adaptive => "adaptive",
+            Detector::Indirect => "indirect",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Detector> {
         Self::ALL.into_iter().find(|known| known.name() == name)
     }
 }

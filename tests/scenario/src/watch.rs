@@ -47,6 +47,7 @@ impl Watch {
             | Action::Link { .. }
             | Action::Unplug { .. }
             | Action::Plug { .. }
+            | Action::Leave { .. }
             | Action::Heal => return,
         };
         for &id in nodes {

@@ -2,13 +2,14 @@
 //!
 //! It replays what it heard (also long after, also to a node that has just rebooted), reflects it to
 //! its sender, cuts it, changes bits, rewrites headers, and seals with a key of its own. It has not
-//! got the key of the flock. What it must not be blamed for is delay: a datagram of this boot of its
-//! receiver that never reached it is only late when it is played, as on a slow network.
+//! got the key of the flock. What it must not be blamed for is delay: a datagram to a node that never
+//! reached this boot of it is only late when it is played, as on a slow network.
 //!
 //! Its choices come from a generator of its own, and its frames take neither room in the receive
 //! queue nor time. So what they do to a node is all that they do to a run: the node may say Hello to
 //! somebody who is not there. Everything else is checked at once, on the node that was hit.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use bellwether::id::NodeId;
@@ -16,24 +17,26 @@ use bellwether::key::{KEY_BYTES, LinkKey};
 use bellwether::link::seal::{self, Header};
 use bellwether::node::{Event, Node};
 use bellwether::state::Status;
+use bellwether::timers::Timer;
 use bellwether::wire::{Destination, Envelope, Kind, Message};
 
 use crate::clock::Time;
 use crate::machine::Packet;
 use crate::world::{Happening, World};
 
-/// How many datagrams the attacker keeps; later ones take the place of any.
-const RECORDED_MAX: usize = 512;
+/// How many datagrams the attacker keeps; later ones take the place of any. A run of a large flock has
+/// some ten thousand: what is kept is then a sample of all of it, the first boots included.
+const RECORDED_MAX: usize = 4096;
 
 /// A datagram that was on the wire.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Recorded {
     packet: Rc<Packet>,
     sent: Time,
 }
 
-/// Which datagram something is an exact copy of, and when that was sent.
-type CopyOf = Option<(u64, Time)>;
+/// Which datagram something is an exact copy of.
+type CopyOf = Option<Recorded>;
 
 #[derive(Debug)]
 pub struct Attacker {
@@ -64,10 +67,11 @@ impl Attacker {
             return None;
         }
         let rng = &mut self.rng;
-        let Recorded { packet, sent } = &self.recorded[rng.usize(0..self.recorded.len())];
+        let recorded = &self.recorded[rng.usize(0..self.recorded.len())];
+        let packet = &recorded.packet;
         let mut bytes = packet.bytes.to_vec();
         match rng.u8(0..8) {
-            0..=2 => return Some((bytes, Some((packet.id, *sent)))),
+            0..=2 => return Some((bytes, Some(recorded.clone()))),
             3 => bytes.truncate(rng.usize(0..bytes.len())),
             4 => bytes.push(rng.u8(..)),
             5 => {
@@ -87,7 +91,7 @@ impl Attacker {
     }
 }
 
-/// A Halt, a question or a Hello in the name of a member, of its next boot or of its next datagrams,
+/// A Halt, a Beat or a question in the name of a member, of its next boot or of its next datagrams,
 /// under another key.
 fn forged(rng: &mut fastrand::Rng, model: &[u8]) -> Option<Vec<u8>> {
     let model = Header::new_checked(model).ok()?;
@@ -112,13 +116,51 @@ fn forged(rng: &mut fastrand::Rng, model: &[u8]) -> Option<Vec<u8>> {
     Some(room[..len].to_vec())
 }
 
-/// A node without the link's own bookkeeping: what no datagram of an attacker may change.
+/// A node without the link's own bookkeeping: what no datagram of an attacker may change. If a node is
+/// printed otherwise than is thought here, all of it is compared, and every attack is reported.
 fn essence<const W: usize>(node: &Node<W>) -> String {
     let text = format!("{node:?}");
-    match (text.find("link: Link {"), text.find("seen: NodeSet")) {
-        (Some(from), Some(to)) => format!("{}{}", &text[..from], &text[to..]),
-        _ => text,
+    without_bookkeeping(&text).unwrap_or(text)
+}
+
+/// Leaves out the link, the count of refusals, and the timers of the link: a Hello may be owed.
+fn without_bookkeeping(text: &str) -> Option<String> {
+    let mut text = text.to_owned();
+    for (from, to) in [("link: Link {", "timers: "), ("rejected: [", "]")] {
+        let from = text.find(from)?;
+        let to = from + text[from..].find(to)?;
+        text.replace_range(from..to, "");
     }
+    let from = text.find("deadlines: [")? + "deadlines: [".len();
+    let to = from + text[from..].find(']')?;
+    let deadlines = text[from..to].split(", ").enumerate();
+    let own = [Timer::Greeting as usize, Timer::Hello as usize];
+    let others: Vec<&str> =
+        deadlines.filter(|(index, _)| !own.contains(index)).map(|(_, deadline)| deadline).collect();
+    let others = others.join(", ");
+    text.replace_range(from..to, &others);
+    Some(text)
+}
+
+/// Sender and addressee (0: all), which stand in the clear.
+fn parties(bytes: &[u8]) -> Option<(u8, u8)> {
+    bytes.get(4).copied().zip(bytes.get(5).copied())
+}
+
+/// Whether two runs ended in the same groups, given the coordinator that each live node follows. Faults
+/// look at the flock before they strike, at its coordinator or at a node that is up: where they struck
+/// another node, so that others live at the end, there is nothing to compare. Without preemption a
+/// coordinator keeps a role that chance gave it: then only the sizes of the groups are the same.
+pub fn same_groups(one: &[Option<u8>], other: &[Option<u8>], preempt: bool) -> bool {
+    let sizes = |ending: &[Option<u8>]| {
+        let groups: BTreeSet<u8> = ending.iter().flatten().copied().collect();
+        let size = |group| ending.iter().filter(|followed| **followed == Some(group)).count();
+        let mut sizes: Vec<usize> = groups.into_iter().map(size).collect();
+        sizes.sort_unstable();
+        sizes
+    };
+    let alive = |ending: &[Option<u8>]| ending.iter().map(Option::is_some).collect::<Vec<_>>();
+    alive(one) != alive(other) || one == other || !preempt && sizes(one) == sizes(other)
 }
 
 impl<const W: usize> World<W> {
@@ -133,7 +175,7 @@ impl<const W: usize> World<W> {
         let Some(mut attacker) = self.attacker.take() else { return };
         let target = self.victim(&mut attacker.rng);
         if let Some((bytes, copy_of)) = attacker.choose()
-            && self.is_hit(target, copy_of)
+            && self.is_hit(target, &copy_of)
         {
             attacker.frames += 1;
             self.put_in(target, bytes, copy_of.is_some());
@@ -153,10 +195,16 @@ impl<const W: usize> World<W> {
     }
 
     /// Whether the node takes frames at all, and this one is no mere delay.
-    fn is_hit(&self, target: usize, copy_of: CopyOf) -> bool {
+    fn is_hit(&self, target: usize, copy_of: &CopyOf) -> bool {
         let machine = &self.machines[target];
-        let late = |(id, sent)| sent >= machine.woke_at && !machine.handled.contains(&id);
-        self.is_running(target) && !machine.blocked && !copy_of.is_some_and(late)
+        let me = target as u8 + 1;
+        let meant = |packet: &Packet| {
+            parties(&packet.bytes).is_some_and(|(from, to)| from != me && (to == 0 || to == me))
+        };
+        let late = |Recorded { packet, sent }: &Recorded| {
+            *sent >= machine.woke_at && meant(packet) && !machine.handled.contains(&packet.id)
+        };
+        self.is_running(target) && !machine.blocked && !copy_of.as_ref().is_some_and(late)
     }
 
     fn put_in(&mut self, target: usize, mut bytes: Vec<u8>, copy: bool) {

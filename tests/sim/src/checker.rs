@@ -52,6 +52,8 @@ impl View {
 #[derive(Debug)]
 pub struct Checker {
     views: Vec<View>,
+    /// Nodes that must never coordinate.
+    observers: Vec<bool>,
     /// Assertion 1 is promised (Bully, ring), as long as its assumptions hold.
     assertion_1_promised: bool,
     assumptions_hold: bool,
@@ -75,6 +77,7 @@ impl Checker {
     pub fn new(nodes: usize, assertion_1_promised: bool, grace: Time) -> Self {
         Self {
             views: vec![View::DOWN; nodes],
+            observers: vec![false; nodes],
             assertion_1_promised,
             assumptions_hold: true,
             checked_since: 0,
@@ -87,6 +90,15 @@ impl Checker {
             violations: Vec::new(),
             changes: 0,
         }
+    }
+
+    /// The same checker for a flock with observers.
+    #[must_use]
+    pub fn with_observers(mut self, observers: &[usize]) -> Self {
+        for node in observers {
+            self.observers[*node] = true;
+        }
+        self
     }
 
     pub fn view(&self, node: usize) -> &View {
@@ -127,9 +139,14 @@ impl Checker {
         }
     }
 
-    /// All live nodes of `nodes` Normal, with one live coordinator, one group, one definition.
-    pub fn is_settled(&self, nodes: impl Iterator<Item = usize>) -> bool {
+    /// All live nodes of `nodes` Normal, with one live coordinator, one group, one definition; if
+    /// there are only observers, all without a coordinator.
+    pub fn is_settled(&self, nodes: impl Iterator<Item = usize> + Clone) -> bool {
+        let mut candidates = nodes.clone().filter(|node| !self.observers[*node]);
         let mut live = nodes.map(|node| &self.views[node]).filter(|view| view.live);
+        if !candidates.any(|node| self.views[node].live) {
+            return live.all(|view| !view.takes_part() && view.coordinator.is_none());
+        }
         let Some(first) = live.next() else { return true };
         let coordinator = first.coordinator.map(|id| &self.views[usize::from(id) - 1]);
         first.is_normal() && coordinator == Some(first) && live.all(|view| view == first)
@@ -143,6 +160,10 @@ impl Checker {
             return;
         }
         self.changes += 1;
+        if self.observers[node] && view.coordinator == Some(node as u8 + 1) {
+            let what = format!("node {}: {view:?}", node + 1);
+            self.violation(now, "an observer coordinates", what);
+        }
         self.check_created(now, node, &before, &view);
         self.check_definition(now, node, &view);
         for other in 0..self.views.len() {
@@ -200,10 +221,13 @@ impl Checker {
     }
 
     /// The same call number must not be seen with two contents.
-    pub fn check_call(&mut self, now: Time, call: (u8, u32, u32), digest: u64) {
-        if *self.calls.entry(call).or_insert(digest) != digest {
+    /// Says whether it was seen before.
+    pub fn check_call(&mut self, now: Time, call: (u8, u32, u32), digest: u64) -> bool {
+        let known = self.calls.insert(call, digest);
+        if known.is_some_and(|known| known != digest) {
             let what = format!("(source, boot, call) = {call:?}");
             self.violation(now, "a call number has two contents", what);
         }
+        known.is_some()
     }
 }

@@ -19,6 +19,7 @@ pub struct Mix {
     one_way: bool,
     slow: bool,
     decay: bool,
+    leave: bool,
     /// One board's flash has a sector that can no longer be written.
     worn: bool,
     cut_writes: f64,
@@ -45,6 +46,7 @@ impl Mix {
             one_way,
             slow,
             decay: rng.f64() < 0.3,
+            leave: rng.f64() < 0.2,
             worn: rng.f64() < 0.1,
             cut_writes: if rng.f64() < 0.3 { rng.f64() * 0.1 } else { 0.0 },
             // Now and then a storm: several faults within one election.
@@ -62,6 +64,7 @@ impl Mix {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Later {
     Boot(usize),
+    Reset(usize),
     Resume(usize),
     HealPartition,
     RestoreLinks,
@@ -118,6 +121,7 @@ impl Faults {
     fn undo<const W: usize>(&mut self, world: &mut World<W>, later: Later) {
         match later {
             Later::Boot(node) => world.power_on(node),
+            Later::Reset(node) => world.pull_reset(node),
             Later::Resume(node) => world.resume(node),
             Later::HealPartition => {
                 let all = (0..world.machines.len()).collect();
@@ -146,7 +150,7 @@ impl Faults {
             _ => self.rng.usize(0..nodes),
         };
         let (tm, tp) = (world.timing().tm.0, world.timing().tp.0);
-        match self.rng.u8(0..9) {
+        match self.rng.u8(0..10) {
             0 | 1 if self.mix.crash && world.machines[victim].powered => {
                 world.kill(victim);
                 self.after(world, 0..30, Later::Boot(victim));
@@ -187,6 +191,10 @@ impl Faults {
                 let slow = LinkQuality { delay_us, jitter_us, ..self.mix.everywhere };
                 world.network.set_all_links(slow);
                 self.after(world, 2..60, Later::RestoreLinks);
+            }
+            9 if self.mix.leave => {
+                world.leave(victim);
+                self.after(world, 2..30, Later::Reset(victim));
             }
             8 if self.mix.decay => world.machines[victim].flash.decay(&mut self.rng),
             _ => {}

@@ -159,8 +159,8 @@ impl Flash {
         let (cells, report) = until_cut(Cells::open(chip, &layout()))?.ok()?;
         let cells = self.cells.insert(cells);
         cells.set_spare_pages(SPARE_SECTORS);
-        let epoch = until_cut(cells.load_cell::<BootEpoch>())?.ok().flatten();
-        let record = match until_cut(cells.election(0))? {
+        let epoch = cells.load_cell::<BootEpoch>().ok().flatten();
+        let record = match cells.election(0) {
             Ok(Some(election)) => Some(election.state.into()),
             _ => None,
         };

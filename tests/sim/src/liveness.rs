@@ -3,7 +3,7 @@
 //! The bounds are sums of what the algorithm waits for, in the order in which it does. A bound that
 //! is far above everything observed hides defects; the random runs print both.
 
-use bellwether::config::{Algorithm, Durability};
+use bellwether::config::{Algorithm, Detector, Durability};
 
 use crate::clock::Time;
 use crate::settings::Settings;
@@ -54,7 +54,7 @@ impl Cause {
             (Algorithm::Ring, Self::Crash) => "Tm + Q + T + L",
             (Algorithm::Ring, Self::ColdStart) => "boot + W + T + 2 L",
             (Algorithm::Ring, Self::Heal) => "B + Tm + 2 L",
-            (Algorithm::Ring, Self::Return) => "boot + W + Tm + L",
+            (Algorithm::Ring, Self::Return) => "boot + r + W + Tm + L",
         }
     }
 }
@@ -79,16 +79,26 @@ pub fn bound_us(settings: &Settings, cause: Cause) -> Time {
     // W: a node that has just woken waits.
     let waking = timing.waking().0;
     let beat = timing.beat.0;
-    let crash = tm + timing.quiet.0 + t;
+    let crash = tm + settings.patience_us() + t;
     let check = timing.check.0;
+    // Without Beats it is Check that finds another coordinator.
+    let beat = if settings.detector == Detector::Reliable { check } else { beat };
     let silent_checks = u64::from(timing.silent_checks_max) + 1;
+    // A node that is held off is let in with the next of its questions or Beats after that.
+    let held_off = if settings.hold_off_us > 0 { settings.hold_off_us + 3 * t } else { 0 };
+    // Where a lower node may keep its role, that one asks the higher nodes in its turn.
+    let keeps = !settings.preempt || settings.hold_off_us > 0;
+    let ask = if keeps { 2 * t } else { t };
     match (settings.algorithm, cause) {
-        (Algorithm::Bully, Cause::Anything) => silent_checks * check + crash + election,
+        (Algorithm::Bully, Cause::Anything) => silent_checks * check + crash + election + held_off,
         (Algorithm::Bully, Cause::Crash) => crash + election,
         (Algorithm::Bully, Cause::ColdStart) => boot + t + 2 * election,
-        (Algorithm::Bully, Cause::Heal) => beat + tm + t + election,
-        (Algorithm::Bully, Cause::Return) => boot + tm + t + election,
-        (Algorithm::Invitation, Cause::Anything) => silent_checks * check + crash + merge,
+        (Algorithm::Bully, Cause::Heal) => beat + tm + ask + election,
+        // The greeting has asked everybody for T.
+        (Algorithm::Bully, Cause::Return) => boot + tm + ask + election,
+        (Algorithm::Invitation, Cause::Anything) => {
+            silent_checks * check + crash + merge + held_off
+        }
         (Algorithm::Invitation, Cause::Crash) => crash + merge,
         // The round trip is that of a Hello which the greeting has missed.
         (Algorithm::Invitation, Cause::ColdStart) => boot + round_trip + beat + tm + t + 2 * merge,
@@ -97,12 +107,13 @@ pub fn bound_us(settings: &Settings, cause: Cause) -> Time {
         (Algorithm::Invitation, Cause::Return) => boot + beat + tm + 2 * t + merge,
         (Algorithm::Ring, Cause::Anything) => {
             let limit = timing.run_limit(settings.nodes.into()).0;
-            silent_checks * check + 2 * limit + crash + laps
+            silent_checks * check + 2 * limit + crash + laps + held_off
         }
         (Algorithm::Ring, Cause::Crash) => crash + laps,
         // Whoever wakes a T later than the others is passed over, and asks for another run.
         (Algorithm::Ring, Cause::ColdStart) => boot + waking + t + 2 * laps,
         (Algorithm::Ring, Cause::Heal) => beat + tm + 2 * laps,
-        (Algorithm::Ring, Cause::Return) => boot + waking + tm + laps,
+        // The round trip is that of the greeting.
+        (Algorithm::Ring, Cause::Return) => boot + round_trip + waking + tm + laps,
     }
 }

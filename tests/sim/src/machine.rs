@@ -109,6 +109,8 @@ pub struct Machine<const W: usize> {
     pub writes: VecDeque<Write>,
     /// A save with `wait` is under way: no event is handled.
     pub blocked: bool,
+    /// The node is asked to leave, and learns of it when it handles events again.
+    pub leaves: bool,
     pub queue: VecDeque<Received>,
     pub busy_until: Time,
     pub wake_at: Time,
@@ -118,6 +120,8 @@ pub struct Machine<const W: usize> {
     pub task_runs: bool,
     pub resets: BTreeMap<ResetCause, u64>,
     pub requests: Vec<LastRequest>,
+    /// The call of each peer whose hop was acknowledged last.
+    pub acknowledged: Vec<u32>,
     pub saves: u64,
     pub sent: u64,
     /// When the firmware started last, and the datagrams that it was handed since. Only looked at
@@ -152,6 +156,7 @@ impl<const W: usize> Machine<W> {
             record: Known::default(),
             writes: VecDeque::new(),
             blocked: false,
+            leaves: false,
             queue: VecDeque::new(),
             busy_until: 0,
             wake_at: Time::MAX,
@@ -160,6 +165,7 @@ impl<const W: usize> Machine<W> {
             task_runs: false,
             resets: BTreeMap::new(),
             requests: vec![LastRequest::default(); nodes],
+            acknowledged: vec![0; nodes],
             saves: 0,
             sent: 0,
             woke_at: 0,
@@ -175,6 +181,7 @@ impl<const W: usize> Machine<W> {
         self.life += 1;
         self.node = None;
         self.blocked = false;
+        self.leaves = false;
         self.queue.clear();
         self.handled.clear();
         self.deferred.clear();

@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use bellwether_scenario::{Algorithm, Overrides, Scenario, TraceWriter};
-use bellwether_sim::{measure, play, random};
+use bellwether::config;
+use bellwether_scenario::{self as scenario, Algorithm, Overrides, Scenario, TraceWriter};
+use bellwether_sim::{compare, measure, play, random};
 use clap::{Parser, Subcommand, ValueEnum};
 
 #[derive(Debug, Parser)]
 #[command(name = "cargo sim", about = "The same node code in the deterministic simulator")]
+#[command(args_conflicts_with_subcommands = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
@@ -22,6 +24,12 @@ struct Arguments {
     nodes: Option<u8>,
     #[arg(long)]
     algorithm: Option<Election>,
+    /// How members find out that their coordinator has failed
+    #[arg(long)]
+    detector: Option<Detector>,
+    /// Whether a higher node that wakes takes over from a coordinator that is at work
+    #[arg(long)]
+    preempt: Option<bool>,
     /// The seed of the run, or of the first of several
     #[arg(long)]
     seed: Option<u64>,
@@ -34,6 +42,9 @@ struct Arguments {
     /// Write a trace (JSON Lines) of a scenario or of a single random run
     #[arg(long, conflicts_with = "seeds")]
     trace: Option<PathBuf>,
+    /// Draw the delays of frames from those that `cargo lab --delays` has measured
+    #[arg(long, value_name = "FILE")]
+    delays: Option<PathBuf>,
     /// Print one JSON object as the last line
     #[arg(long)]
     json: bool,
@@ -41,6 +52,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Compare the algorithms over flock sizes, loss, delays and kinds of failure
+    Compare(compare::Options),
     /// Measure failover, merge and steady state
     Measure(measure::Options),
     /// The timers that follow from Tm and Tp, and what a slower network costs
@@ -64,6 +77,25 @@ impl From<Election> for Algorithm {
     }
 }
 
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Detector {
+    Reliable,
+    Heartbeat,
+    Adaptive,
+    Indirect,
+}
+
+impl Detector {
+    const fn of_scenario(self) -> scenario::Detector {
+        match self {
+            Self::Reliable => scenario::Detector::Reliable,
+            Self::Heartbeat => scenario::Detector::Heartbeat,
+            Self::Adaptive => scenario::Detector::Adaptive,
+            Self::Indirect => scenario::Detector::Indirect,
+        }
+    }
+}
+
 /// Exit codes: 0 all held, 1 something did not, 2 the input was bad and nothing was started.
 const FAILED: u8 = 1;
 const BAD_INPUT: u8 = 2;
@@ -71,6 +103,7 @@ const BAD_INPUT: u8 = 2;
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match (&arguments.command, &arguments.scenario) {
+        (Some(Command::Compare(options)), _) => compare::command(options),
         (Some(Command::Measure(options)), _) => Ok(measure::command(options)),
         (Some(Command::Timers), _) => Ok(measure::timers::command()),
         (None, Some(file)) => play_file(file, &arguments),
@@ -93,13 +126,19 @@ fn play_file(file: &Path, arguments: &Arguments) -> Result<bool, String> {
         algorithm: arguments.algorithm.map(Into::into),
         nodes: arguments.nodes.and_then(std::num::NonZeroU8::new),
         seed: arguments.seed,
+        detector: arguments.detector.map(Detector::of_scenario),
+        preempt: arguments.preempt,
     };
     let scenario =
         Scenario::parse_with(&name, &text, overrides).map_err(|error| error.to_string())?;
     let began = Instant::now();
     let mut trace_file = open_trace(arguments.trace.as_deref())?;
-    let played =
-        play::play(&scenario, trace_file.is_some()).map_err(|error| format!("{name}: {error}"))?;
+    let mut settings = play::settings(&scenario).map_err(|error| format!("{name}: {error}"))?;
+    if let Some(file) = &arguments.delays {
+        settings.replay(&compare::read_delays(file)?);
+    }
+    let played = play::play_with(&scenario, settings, trace_file.is_some())
+        .map_err(|error| format!("{name}: {error}"))?;
     if let Some(out) = &mut trace_file {
         write_trace(out, &played.run, &played.trace)?;
     }
@@ -110,7 +149,9 @@ fn play_file(file: &Path, arguments: &Arguments) -> Result<bool, String> {
     if held {
         println!("{name}: \"{}\": all expectations and assertions held", scenario.name);
     } else {
-        println!("replay: cargo sim {name} --seed {}", scenario.seed);
+        let delays = arguments.delays.as_ref();
+        let delays = delays.map_or(String::new(), |file| format!(" --delays {}", file.display()));
+        println!("replay: cargo sim {name} --seed {}{delays}", scenario.seed);
     }
     if arguments.json {
         println!("{}", played.totals.json(began.elapsed().as_secs_f64()));
@@ -144,17 +185,29 @@ fn random_runs(arguments: &Arguments) -> Result<bool, String> {
     let began = Instant::now();
     let first = arguments.seed.unwrap_or(1);
     let seeds = arguments.seeds.unwrap_or(1);
+    let delays = match &arguments.delays {
+        Some(file) => Some((file.display().to_string(), compare::read_delays(file)?)),
+        None => None,
+    };
     let options = random::Options {
+        delays,
         algorithm: arguments.algorithm.map(|election| match election {
-            Election::Bully => bellwether::config::Algorithm::Bully,
-            Election::Invitation => bellwether::config::Algorithm::Invitation,
-            Election::Ring => bellwether::config::Algorithm::Ring,
+            Election::Bully => config::Algorithm::Bully,
+            Election::Invitation => config::Algorithm::Invitation,
+            Election::Ring => config::Algorithm::Ring,
         }),
         nodes: arguments.nodes,
+        detector: arguments.detector.map(|detector| play::detector(detector.of_scenario())),
+        preempt: arguments.preempt,
         trace: arguments.trace.is_some(),
         attack: arguments.attack,
         ..random::Options::default()
     };
+    if options.detector == Some(config::Detector::Reliable)
+        && options.algorithm != Some(config::Algorithm::Bully)
+    {
+        return Err("--detector reliable is for --algorithm bully alone".into());
+    }
     let mut trace_file = open_trace(arguments.trace.as_deref())?;
     let summary = random::run_seeds(first, seeds, &options);
     if let (Some(out), Some((run, events))) = (&mut trace_file, &summary.trace) {

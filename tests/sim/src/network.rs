@@ -7,8 +7,9 @@
 //! frames that overtake each other: their nodes speak in the clear, and their network keeps no order.)
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
-use bellwether_scenario::LinkQuality;
+use bellwether_scenario::{Delays, LinkQuality};
 
 use crate::clock::Time;
 
@@ -28,6 +29,8 @@ pub enum Fate {
 pub struct Network {
     nodes: usize,
     base_us: RangeInclusive<Time>,
+    /// Drawn from instead, if there are any.
+    measured: Option<Arc<Delays>>,
     links: Vec<LinkQuality>,
     keeps_order: bool,
     /// When the latest frame of each pair arrives.
@@ -46,12 +49,26 @@ impl Network {
         Self {
             nodes,
             base_us,
+            measured: None,
             keeps_order,
             links: vec![LinkQuality::default(); nodes * nodes],
             latest: vec![0; nodes * nodes],
             latest_in_order: vec![0; nodes * nodes],
             side: vec![0; nodes],
             plugged: vec![true; nodes],
+        }
+    }
+
+    /// Perfect links take what was measured on some network.
+    pub fn replay(&mut self, measured: Arc<Delays>) {
+        self.measured = Some(measured);
+    }
+
+    /// The delay of a perfect link.
+    fn base_delay(&self, rng: &mut fastrand::Rng) -> Time {
+        match &self.measured {
+            Some(measured) => measured.way_us(rng.f64()),
+            None => rng.u64(self.base_us.clone()),
         }
     }
 
@@ -75,6 +92,11 @@ impl Network {
 
     pub fn set_all_links(&mut self, quality: LinkQuality) {
         self.links.fill(quality);
+    }
+
+    /// Perfect links take another time from now on.
+    pub fn set_base_delay(&mut self, base_us: RangeInclusive<Time>) {
+        self.base_us = base_us;
     }
 
     pub fn set_plugged(&mut self, node: usize, plugged: bool) {
@@ -109,7 +131,7 @@ impl Network {
         leaves: Time,
         rng: &mut fastrand::Rng,
     ) -> Time {
-        let at = leaves + rng.u64(self.base_us.clone()) + link.delay_us;
+        let at = leaves + self.base_delay(rng) + link.delay_us;
         if link.jitter_us > 0 {
             return at + rng.u64(0..=link.jitter_us);
         }
@@ -128,4 +150,34 @@ impl Network {
 
 fn happens(probability: f64, rng: &mut fastrand::Rng) -> bool {
     probability > 0.0 && rng.f64() < probability
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bellwether_scenario::Distribution;
+
+    /// What is drawn has the quantiles of what was measured, bucket by bucket.
+    #[test]
+    fn a_replay_reproduces_the_distribution() {
+        let buckets = [(1000, 0), (2000, 50), (4000, 500), (8000, 0), (16_000, 400), (32_000, 50)];
+        let trips = Distribution::new(buckets, 24_000).unwrap();
+        let handling = trips.clone();
+        let measured = Delays { tm_us: 20_000, tp_us: 10_000, trips, handling };
+        let mut network = Network::new(2, 0..=0, false);
+        network.replay(Arc::new(measured));
+        let mut rng = fastrand::Rng::with_seed(7);
+        let mut ways: Vec<Time> = (0..100_000)
+            .map(|_| match network.carry(0, 1, 0, &mut rng) {
+                Fate::Arrives { first, .. } => first,
+                Fate::Lost => panic!("a perfect link loses nothing"),
+            })
+            .collect();
+        ways.sort_unstable();
+        let below = |trip: Time| ways.partition_point(|way| 2 * way < trip) as f64 / 100_000.0;
+        for (trip, share) in [(2000, 0.05), (4000, 0.55), (8000, 0.55), (16_000, 0.95)] {
+            assert!((below(trip) - share).abs() < 0.01, "{} of {trip} us", below(trip));
+        }
+        assert!(ways[0] >= 500 && ways[99_999] <= 12_000, "{} to {}", ways[0], ways[99_999]);
+    }
 }

@@ -16,7 +16,10 @@ impl<const W: usize> World<W> {
             Some(running) => {
                 let state = running.state_vector();
                 View {
-                    live: machine.powered && !machine.paused && !running.is_mute(),
+                    live: machine.powered
+                        && !machine.paused
+                        && !running.is_mute()
+                        && !running.has_left(),
                     paused: machine.paused,
                     status: state.status,
                     coordinator: state.coordinator.map(NodeId::get),
@@ -69,6 +72,12 @@ impl<const W: usize> World<W> {
     pub fn is_running(&self, node: usize) -> bool {
         let machine = &self.machines[node];
         machine.node.is_some() && !machine.paused
+    }
+
+    /// How many nodes run and say nothing: they have left, or their flash is worn out.
+    pub fn silent_nodes(&self) -> usize {
+        let running = self.machines.iter().filter_map(|machine| machine.node.as_ref());
+        running.filter(|node| node.is_mute() || node.has_left()).count()
     }
 
     /// Whether the live nodes among `nodes` are settled.

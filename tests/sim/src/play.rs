@@ -1,6 +1,6 @@
 //! Plays a scenario file.
 
-use bellwether::config::{Algorithm, Durability, Timing};
+use bellwether::config::{Algorithm, Detector, Durability, Timing};
 use bellwether::time::Duration;
 use bellwether_scenario::{self as scenario, NodeEvent, Run, Scenario, Step, Watch, judge};
 
@@ -29,25 +29,21 @@ impl std::fmt::Display for CannotPlay {
     }
 }
 
-/// The settings of a scenario. A node's own configuration check has the last word on them.
-pub fn settings(scenario: &Scenario) -> Result<Settings, CannotPlay> {
-    let algorithm = match scenario.algorithm {
-        scenario::Algorithm::Bully => Algorithm::Bully,
-        scenario::Algorithm::Invitation => Algorithm::Invitation,
-        scenario::Algorithm::Ring => Algorithm::Ring,
-    };
-    if !scenario.preempt {
-        let why = "preempt = false is not part of this version; allowed: true";
-        return Err(CannotPlay(why.into()));
+/// What the core calls a scenario's detector.
+pub const fn detector(of: scenario::Detector) -> Detector {
+    match of {
+        scenario::Detector::Reliable => Detector::Reliable,
+        scenario::Detector::Heartbeat => Detector::Heartbeat,
+        scenario::Detector::Adaptive => Detector::Adaptive,
+        scenario::Detector::Indirect => Detector::Indirect,
     }
-    let durability = match scenario.durability {
-        scenario::Durability::Group => Durability::Group,
-        scenario::Durability::Strict => Durability::Strict,
-    };
+}
+
+/// The spans of time of a scenario whose nodes save within `ts`.
+pub fn timing(scenario: &Scenario, ts: Duration) -> Timing {
     let tm = Duration(scenario.tm_us);
-    let ts = Duration::from_millis(5);
     let mut timing = Timing::derive(tm, Duration(scenario.tp_us), ts);
-    if durability == Durability::Strict {
+    if scenario.durability == scenario::Durability::Strict {
         timing = timing.strict(scenario.nodes.into());
     }
     if let Some(t) = scenario.t_us {
@@ -61,8 +57,28 @@ pub fn settings(scenario: &Scenario) -> Result<Settings, CannotPlay> {
         timing.quiet = Duration(quiet);
         timing.beat = timing.beat.min(Duration(quiet).minus(tm).fraction(1, 2));
     }
+    timing
+}
+
+/// The settings of a scenario. A node's own configuration check has the last word on them.
+pub fn settings(scenario: &Scenario) -> Result<Settings, CannotPlay> {
+    let algorithm = match scenario.algorithm {
+        scenario::Algorithm::Bully => Algorithm::Bully,
+        scenario::Algorithm::Invitation => Algorithm::Invitation,
+        scenario::Algorithm::Ring => Algorithm::Ring,
+    };
+    let durability = match scenario.durability {
+        scenario::Durability::Group => Durability::Group,
+        scenario::Durability::Strict => Durability::Strict,
+    };
+    let timing = timing(scenario, Duration::from_millis(5));
     let mut settings = Settings::new(scenario.nodes, algorithm, timing, scenario.seed);
     settings.durability = durability;
+    settings.detector = detector(scenario.detector);
+    settings.quiet_max_us = scenario.quiet_max_us;
+    settings.preempt = scenario.preempt;
+    settings.hold_off_us = scenario.hold_off_us.unwrap_or(0);
+    settings.observers = scenario.observers.iter().map(|id| usize::from(*id) - 1).collect();
     for (id, preference) in &scenario.preference {
         settings.preference[usize::from(*id) - 1] = *preference;
     }

@@ -1,15 +1,17 @@
 //! Random runs: every seed another flock, another network, another mix of faults.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bellwether::config::{Algorithm, Durability, Timing};
+use bellwether::config::{Algorithm, Detector, Durability, Timing};
 use bellwether::errata::Errata;
 use bellwether::link::Gaps;
 use bellwether::time::Duration;
 use bellwether_flash::Tear;
-use bellwether_scenario::{self as scenario, NodeEvent, Run};
+use bellwether_scenario::{self as scenario, Delays, NodeEvent, Run};
 
+use crate::attacker::same_groups;
 use crate::checker::View;
 use crate::clock::Time;
 use crate::faults::{Faults, Mix};
@@ -23,15 +25,19 @@ use crate::world::World;
 const RUN_US_MIN: Time = 20_000_000;
 
 /// What the caller fixes; the rest is drawn.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Options {
     pub algorithm: Option<Algorithm>,
     pub nodes: Option<u8>,
+    pub detector: Option<Detector>,
+    pub preempt: Option<bool>,
     pub trace: bool,
     pub errata: Errata,
     /// An attacker is on the wire.
     pub attack: bool,
     pub gaps: Gaps,
+    /// Delays are drawn from those of this file, and Tm and Tp are as it says.
+    pub delays: Option<(String, Arc<Delays>)>,
 }
 
 /// How one seed went.
@@ -45,6 +51,8 @@ pub struct Outcome {
     pub settling: Vec<(Cause, Time, Time)>,
     /// The groups at the end: the coordinator that each live node follows.
     pub ending: Vec<Option<u8>>,
+    /// Who coordinates depends on the members alone, not on what came before.
+    pub preempt: bool,
     /// Nodes that fell silent because their flash is worn out.
     pub muted: u64,
     pub trace: Option<(Run, Vec<NodeEvent>)>,
@@ -79,6 +87,27 @@ const fn algorithm_name(algorithm: Algorithm) -> &'static str {
     }
 }
 
+/// The names of the detectors on command lines and in tables.
+pub const fn detector_name(detector: Detector) -> &'static str {
+    match detector {
+        Detector::Reliable => "reliable",
+        Detector::Heartbeat => "heartbeat",
+        Detector::Adaptive => "adaptive",
+        Detector::Indirect => "indirect",
+    }
+}
+
+/// Half of the runs use the default.
+fn draw_detector(rng: &mut fastrand::Rng, algorithm: Algorithm) -> Detector {
+    match rng.u8(0..8) {
+        0 | 1 => Detector::Adaptive,
+        2 => Detector::Indirect,
+        3 if algorithm == Algorithm::Bully => Detector::Reliable,
+        3 => Detector::Indirect,
+        _ => Detector::Heartbeat,
+    }
+}
+
 /// Draws the flock and its network.
 fn draw_settings(seed: u64, rng: &mut fastrand::Rng, options: &Options) -> Settings {
     let drawn = ALGORITHMS[rng.usize(0..ALGORITHMS.len())];
@@ -88,9 +117,15 @@ fn draw_settings(seed: u64, rng: &mut fastrand::Rng, options: &Options) -> Setti
     let strict = rng.f64() < 0.08;
     let durability = if strict { Durability::Strict } else { Durability::Group };
     let handling_us = [0, 20, 50, 100][rng.usize(0..4)];
-    let tm = rng.u64(10_000..=50_000);
+    let mut tm = rng.u64(10_000..=50_000);
+    let mut tp = rng.u64(5_000..=25_000);
+    if let Some((_, delays)) = &options.delays {
+        // What random runs promise, they promise of frames that keep to Tm.
+        tm = delays.tm_us.max(delays.way_us(1.0));
+        tp = delays.tp_us;
+    }
     // Tp has room for the datagrams that may wait before the one that is answered.
-    let tp = rng.u64(5_000..=25_000).max(4 * handling_us * u64::from(nodes));
+    tp = tp.max(4 * handling_us * u64::from(nodes));
     let flash = FlashSettings {
         program_us: rng.u64(30..=400),
         erase_us: [3_000, 10_000, 45_000][rng.usize(0..3)],
@@ -112,9 +147,22 @@ fn draw_settings(seed: u64, rng: &mut fastrand::Rng, options: &Options) -> Setti
     settings.handling_us = handling_us;
     settings.base_delay_us =
         [(tm / 20, tm / 2), (tm / 20, tm), (tm / 2, tm), (tm / 20, tm / 10)][rng.usize(0..4)];
+    if let Some((_, delays)) = &options.delays {
+        settings.replay(delays);
+    }
     settings.drift_ppm = [0, 50, 100][rng.usize(0..3)];
     if rng.f64() < 0.25 {
         settings.preference.fill_with(|| rng.u8(0..3));
+    }
+    settings.detector = options.detector.unwrap_or(draw_detector(rng, algorithm));
+    let drawn = rng.f64() >= 0.2;
+    settings.preempt = options.preempt.unwrap_or(drawn);
+    if rng.f64() < 0.15 {
+        settings.hold_off_us = settings.timing.t.0 * rng.u64(5..30);
+    }
+    if rng.f64() < 0.2 {
+        settings.observers = (0..nodes.into()).filter(|_| rng.u8(0..4) == 0).collect();
+        settings.observers.truncate(usize::from(nodes) - 1);
     }
     settings.errata = options.errata;
     settings.gaps = options.gaps;
@@ -185,6 +233,7 @@ fn run_in<const W: usize>(
         totals: Totals::of(&world),
         failures,
         settling,
+        preempt: world.settings.preempt,
         muted: world.tally.muted,
         ending: (0..nodes).map(|node| followed(world.checker.view(node))).collect(),
         trace: world.settings.trace.then(|| (run, std::mem::take(&mut world.trace))),
@@ -200,8 +249,9 @@ fn followed(view: &View) -> Option<u8> {
 /// that the attacker provoked is one more frame, and every draw after it another. Then a worn-out
 /// flash may give up in one run and not in the other: those two cannot be compared.
 fn compare_with_peace(outcome: &mut Outcome, options: &Options) {
-    let peace = run_seed(outcome.seed, &Options { attack: false, ..*options });
-    if peace.ending != outcome.ending && peace.muted == outcome.muted {
+    let peace = run_seed(outcome.seed, &Options { attack: false, ..options.clone() });
+    let same = same_groups(&peace.ending, &outcome.ending, outcome.preempt);
+    if !same && peace.muted == outcome.muted {
         let (with, without) = (&outcome.ending, &peace.ending);
         let what = format!("an attacker changed the end: {with:?}, without it {without:?}");
         outcome.failures.push(what);
@@ -294,7 +344,16 @@ impl<const W: usize> RunInProgress<W> {
     fn await_settled(&mut self, cause: Cause, sides: &[Vec<usize>]) {
         let began = self.world.now;
         let before = self.world.tally;
-        let bound = bound_us(&self.world.settings, cause);
+        // A node that wakes greets silent members for a whole T. In a ring each of them then costs the
+        // T of a hop, if the first of the run knows nothing of it; in Bully they cost a coordinator
+        // that asks them before it takes a node in one T together.
+        let silent = self.world.silent_nodes() as Time;
+        let silent = match self.world.settings.algorithm {
+            Algorithm::Ring if silent > 0 => silent + 1,
+            Algorithm::Bully => silent.min(1),
+            Algorithm::Ring | Algorithm::Invitation => 0,
+        } * self.world.timing().t.0;
+        let bound = bound_us(&self.world.settings, cause) + silent;
         let settled = |world: &World<W>| sides.iter().all(|side| world.is_settled(side));
         let mut settled_since = settled(&self.world).then_some(began);
         self.world.run_until(began + bound, |world| {
@@ -416,8 +475,19 @@ impl Summary {
             }
             let nodes = options.nodes.map_or(String::new(), |nodes| format!(" --nodes {nodes}"));
             let algorithm = algorithm_name(*algorithm);
+            let detector = options.detector.map_or(String::new(), |detector| {
+                format!(" --detector {}", detector_name(detector))
+            });
+            let preempt =
+                options.preempt.map_or(String::new(), |preempt| format!(" --preempt {preempt}"));
             let attack = if options.attack { " --attack" } else { "" };
-            println!("replay: cargo sim --seed {seed} --algorithm {algorithm}{nodes}{attack}");
+            let delays = &options.delays;
+            let delays =
+                delays.as_ref().map_or(String::new(), |(file, _)| format!(" --delays {file}"));
+            println!(
+                "replay: cargo sim --seed {seed} --algorithm {algorithm}\
+                 {nodes}{detector}{preempt}{attack}{delays}"
+            );
         }
         let totals = &self.totals;
         println!(

@@ -1,9 +1,12 @@
 //! What a run is made of, and what it counts.
 
-use bellwether::config::{Algorithm, Durability, Timing};
+use std::sync::Arc;
+
+use bellwether::config::{Algorithm, Detector, Durability, Timing};
 use bellwether::errata::Errata;
 use bellwether::key::{KEY_BYTES, Keys, LinkKey};
 use bellwether::link::Gaps;
+use bellwether_scenario::Delays;
 
 use crate::clock::Time;
 use crate::flash::FlashSettings;
@@ -15,7 +18,14 @@ pub struct Settings {
     pub algorithm: Algorithm,
     pub durability: Durability,
     pub timing: Timing,
+    pub detector: Detector,
+    /// The longest silence that the adaptive detector bears, where it is not the node's default.
+    pub quiet_max_us: Option<Time>,
     pub preference: Vec<u8>,
+    pub preempt: bool,
+    pub hold_off_us: Time,
+    /// Indices of the nodes that never coordinate.
+    pub observers: Vec<usize>,
     pub errata: Errata,
     /// What the links do not check.
     pub gaps: Gaps,
@@ -24,6 +34,8 @@ pub struct Settings {
     pub seed: u64,
     /// The delay of a perfect link is drawn from this range.
     pub base_delay_us: (Time, Time),
+    /// Or else, if there are any, from these.
+    pub measured: Option<Arc<Delays>>,
     pub flash: FlashSettings,
     /// How long a node is busy with one datagram.
     pub handling_us: Time,
@@ -47,12 +59,18 @@ impl Settings {
             algorithm,
             durability: Durability::Group,
             timing,
+            detector: Detector::default(),
+            quiet_max_us: None,
             preference: vec![0; nodes.into()],
+            preempt: true,
+            hold_off_us: 0,
+            observers: Vec::new(),
             errata: Errata::default(),
             gaps: Gaps::default(),
             keys: Keys::one(1, LinkKey::new([0x5a; KEY_BYTES])),
             seed,
             base_delay_us: (tm / 20, tm / 2),
+            measured: None,
             flash: FlashSettings::fixed((1000.min(timing.ts.0), 2000.min(timing.ts.0))),
             handling_us: 50,
             queue_frames: 16,
@@ -61,6 +79,12 @@ impl Settings {
             drift_ppm: 0,
             trace: false,
         }
+    }
+
+    /// Draws the delays of perfect links from what was measured on some network.
+    pub fn replay(&mut self, measured: &Arc<Delays>) {
+        self.base_delay_us = (measured.way_us(0.0), measured.way_us(1.0));
+        self.measured = Some(Arc::clone(measured));
     }
 
     /// Whether Assertion 1 is promised, as long as its assumptions hold.
@@ -75,10 +99,22 @@ impl Settings {
         Timing { answer_spacing, ..self.timing }
     }
 
+    /// How long a coordinator may be silent before its highest member acts.
+    pub fn patience_us(&self) -> Time {
+        let timing = &self.timing;
+        let (quiet, t) = (timing.quiet.0, timing.t.0);
+        match self.detector {
+            Detector::Reliable | Detector::Heartbeat => quiet,
+            Detector::Adaptive => self.quiet_max_us.unwrap_or(4 * quiet),
+            // The others may have heard one Beat more, and are asked for up to T.
+            Detector::Indirect => quiet + timing.beat.0 + t,
+        }
+    }
+
     /// After a lost or late frame: so long it can take until a node acts because of it.
     pub fn grace_us(&self) -> Time {
         let timing = &self.timing;
-        timing.quiet.0 + timing.stagger.0 * u64::from(self.nodes) + 3 * timing.t.0
+        self.patience_us() + timing.stagger.0 * u64::from(self.nodes) + 3 * timing.t.0
     }
 }
 
@@ -90,6 +126,8 @@ pub struct Tally {
     pub elections: u64,
     pub suspicions: u64,
     pub suspicions_wrong: u64,
+    /// Suspicions of nodes that were running, as only the simulator can tell.
+    pub suspicions_of_live: u64,
     pub overflows: u64,
     pub saves: u64,
     /// Power cuts (and resets) that hit a program or an erase.
@@ -101,6 +139,8 @@ pub struct Tally {
     /// Saves that found no room, or a torn word in their way, and were done again.
     pub saves_retried: u64,
     pub resets: u64,
+    /// Tokens of the ring, and acknowledgements of them, that say again what was said before.
+    pub hops_repeated: u64,
     /// When a node last suspected its coordinator for the first time since this was cleared.
     pub first_suspicion: Option<Time>,
     /// Datagrams handed to the network when that was.

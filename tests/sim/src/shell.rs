@@ -130,7 +130,7 @@ impl<const W: usize> World<W> {
                 node,
                 match cause {
                     FailCause::Deadline => ResetCause::Deadline,
-                    FailCause::NumbersExhausted => ResetCause::Request,
+                    FailCause::NumbersExhausted | FailCause::FollowedTwin(_) => ResetCause::Request,
                 },
             ),
             Effect::Note(note) => self.note(node, note),
@@ -166,7 +166,11 @@ impl<const W: usize> World<W> {
     fn note(&mut self, _node: usize, note: Note) {
         match note {
             Note::Suspected(_) | Note::Foreign(_) | Note::ProvokedBy(_) => {
-                self.tally.suspicions += u64::from(matches!(note, Note::Suspected(_)));
+                if let Note::Suspected(id) = note {
+                    let alive = self.is_running(usize::from(id.get()) - 1);
+                    self.tally.suspicions += 1;
+                    self.tally.suspicions_of_live += u64::from(alive);
+                }
                 if self.tally.first_suspicion.is_none() {
                     self.tally.first_suspicion = Some(self.now);
                     self.tally.datagrams_at_suspicion = self.tally.datagrams;
@@ -244,10 +248,17 @@ impl<const W: usize> World<W> {
         }
         if kind.is_reply() {
             self.check_answer_time(node, &frame, joined);
+            if let (Kind::HopAck, Destination::Node(to)) = (kind, frame.destination) {
+                let acknowledged = &mut self.machines[node].acknowledged[usize::from(to.get()) - 1];
+                let before = std::mem::replace(acknowledged, frame.call);
+                self.tally.hops_repeated += u64::from(before == frame.call);
+            }
             return None;
         }
         let (source, boot, call) = (frame.source.get(), frame.boot, frame.call);
-        self.checker.check_call(now, (source, boot, call), content_digest(&message));
+        let known = self.checker.check_call(now, (source, boot, call), content_digest(&message));
+        let hop = matches!(kind, Kind::Elect | Kind::Coord | Kind::RingReady);
+        self.tally.hops_repeated += u64::from(known && hop);
         let ready = match message {
             Message::Ready { group, .. } => Some(group),
             Message::Token(token) if token.lap == Lap::Ready => Some(token.run),
@@ -309,19 +320,23 @@ fn content_digest<const W: usize>(message: &Message<'_, W>) -> u64 {
     let mut hasher = rustc_hash::FxHasher::default();
     message.kind().hash(&mut hasher);
     match message {
-        Message::AreYouThere { group, .. } => group.hash(&mut hasher),
+        Message::AreYouThere { group, .. } | Message::Leaving { group } => group.hash(&mut hasher),
         Message::AreYouNormal { group }
         | Message::Halt { group, .. }
         | Message::NewCoordinator { group }
         | Message::AreYouCoordinator { group, .. }
         | Message::Invitation { group, .. }
         | Message::Accept { group }
+        | Message::HaveYouHeard { group, .. }
         | Message::Beat { group, .. } => group.hash(&mut hasher),
         Message::Ready { group, up, definition } => {
             (group, up, definition).hash(&mut hasher);
         }
         Message::Token(token) => {
-            (token.run, token.round, token.list, token.suspects, token.definition)
+            (
+                (token.run, token.round, token.list),
+                (token.suspects, token.incumbent, token.definition),
+            )
                 .hash(&mut hasher);
         }
         _ => {}

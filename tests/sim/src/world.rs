@@ -3,9 +3,8 @@
 //! Events are taken from one queue in order of time, then of their making; every random choice comes
 //! from one generator. So the same seed gives the same run, bit for bit.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use bellwether::application::Application;
 use bellwether::config::{Config, ConfigError, Timing};
@@ -14,8 +13,10 @@ use bellwether::id::{GroupId, NodeId, NodeSet};
 use bellwether::key::Keys;
 use bellwether::node::{Event, Node};
 use bellwether::time::Duration;
+use bellwether::wire::Reject;
 use bellwether_scenario::{Action, NodeEvent, ResetCause, What};
 
+use crate::agenda::Agenda;
 use crate::attacker::Attacker;
 use crate::checker::Checker;
 use crate::clock::{Clock, Time};
@@ -71,37 +72,12 @@ pub(crate) enum Happening {
 }
 
 #[derive(Debug)]
-struct Entry {
-    at: Time,
-    order: u64,
-    happening: Happening,
-}
-
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        self.order == other.order
-    }
-}
-impl Eq for Entry {}
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Entry {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.order).cmp(&(other.at, other.order))
-    }
-}
-
-#[derive(Debug)]
 pub struct World<const W: usize> {
     pub settings: Settings,
     timing: Timing,
     pub now: Time,
     pub(crate) rng: fastrand::Rng,
-    queue: BinaryHeap<Reverse<Entry>>,
-    order: u64,
+    agenda: Agenda<Happening>,
     pub network: Network,
     pub(crate) attacker: Option<Attacker>,
     pub machines: Vec<Machine<W>>,
@@ -140,15 +116,19 @@ impl<const W: usize> World<W> {
                 Machine::new(clock, settings.keys.clone(), nodes, flash, task(node_id(node)))
             })
             .collect();
+        let mut network = Network::new(nodes, low..=high, !settings.errata.needs_the_clear());
+        if let Some(measured) = &settings.measured {
+            network.replay(Arc::clone(measured));
+        }
         Self {
             timing: settings.node_timing(),
             now: 0,
-            queue: BinaryHeap::new(),
-            order: 0,
-            network: Network::new(nodes, low..=high, !settings.errata.needs_the_clear()),
+            agenda: Agenda::new(),
+            network,
             attacker: None,
             machines,
-            checker: Checker::new(nodes, settings.promises_assertion_1(), settings.grace_us()),
+            checker: Checker::new(nodes, settings.promises_assertion_1(), settings.grace_us())
+                .with_observers(&settings.observers),
             tally: Tally::default(),
             cut_writes: 0.0,
             trace: Vec::new(),
@@ -163,19 +143,14 @@ impl<const W: usize> World<W> {
     }
 
     pub(crate) fn schedule(&mut self, at: Time, happening: Happening) {
-        self.order += 1;
-        self.queue.push(Reverse(Entry { at, order: self.order, happening }));
+        self.agenda.add(at, happening);
     }
 
     /// Lets time pass until `end`, or until `stop` says so after an event.
     pub fn run_until(&mut self, end: Time, mut stop: impl FnMut(&Self) -> bool) {
-        while let Some(Reverse(entry)) = self.queue.peek() {
-            if entry.at > end {
-                break;
-            }
-            let Some(Reverse(entry)) = self.queue.pop() else { break };
-            self.now = entry.at;
-            self.happen(entry.happening);
+        while let Some((at, happening)) = self.agenda.take(end) {
+            self.now = at;
+            self.happen(happening);
             if stop(self) {
                 return;
             }
@@ -247,6 +222,7 @@ impl<const W: usize> World<W> {
             Action::Reset { nodes } => {
                 nodes.iter().map(index).for_each(|node| self.pull_reset(node));
             }
+            Action::Leave { nodes } => nodes.iter().map(index).for_each(|node| self.leave(node)),
             Action::Partition { sets } => {
                 let sets: Vec<Vec<usize>> =
                     sets.iter().map(|set| set.iter().map(index).collect()).collect();
@@ -296,7 +272,7 @@ impl<const W: usize> World<W> {
     }
 
     /// The reset pin: the boot that follows looks like one after a power cut.
-    fn pull_reset(&mut self, node: usize) {
+    pub(crate) fn pull_reset(&mut self, node: usize) {
         if self.machines[node].powered {
             self.machines[node].paused = false;
             self.reset(node, ResetCause::Power);
@@ -310,6 +286,14 @@ impl<const W: usize> World<W> {
         machine.keys = keys.clone();
         if let Some(running) = &mut machine.node {
             running.set_keys(keys.clone());
+        }
+    }
+
+    /// The node is asked to leave the flock.
+    pub fn leave(&mut self, node: usize) {
+        if self.is_running(node) {
+            self.machines[node].leaves = true;
+            self.run_machine(node);
         }
     }
 
@@ -345,6 +329,13 @@ impl<const W: usize> World<W> {
         config.errata = settings.errata;
         config.gaps = settings.gaps;
         config.accept_version_1 = settings.errata.needs_the_clear();
+        config.detector = settings.detector;
+        config.preempt = settings.preempt;
+        config.hold_off = Duration(settings.hold_off_us);
+        config.observers = settings.observers.iter().map(|node| node_id(*node)).collect();
+        if let Some(most) = settings.quiet_max_us {
+            config.quiet_max = Duration(most);
+        }
         for (index, preference) in settings.preference.iter().enumerate() {
             config.add_member(index as u8 + 1, *preference)?;
         }
@@ -407,6 +398,10 @@ impl<const W: usize> World<W> {
                 return; // whoever ends that calls again
             }
             let Some(running) = &machine.node else { return };
+            if std::mem::take(&mut machine.leaves) {
+                self.step(node, Event::StepDown);
+                continue;
+            }
             let deadline = running.next_deadline();
             if machine.busy_until > self.now {
                 if deadline.is_some() || !machine.queue.is_empty() {
@@ -441,7 +436,16 @@ impl<const W: usize> World<W> {
         machine.busy_until = self.now + self.settings.handling_us;
         let arrived = machine.clock.local(received.arrived);
         let mut bytes = received.packet.bytes.to_vec();
+        let refused = |world: &Self| {
+            let node = world.machines[node].node.as_ref();
+            node.map_or(0, |node| node.counters().rejected(Reject::Budget))
+        };
+        let before = refused(self);
         self.step(node, Event::Datagram { received: arrived, bytes: &mut bytes });
+        if refused(self) > before {
+            let what = format!("node {}: {:?}", node + 1, received.packet.request);
+            self.checker.violation(self.now, "an honest request was over the budget", what);
+        }
     }
 
     fn reorganized(&mut self, node: usize, group: GroupId, members: [u64; 4]) {

@@ -3,6 +3,7 @@
 //! Each step runs as a process of its own; its output goes to `target/verify/NAME.log` and is shown
 //! only if the step fails. A step that runs a test harness counts each of its tests.
 
+mod boards;
 mod run;
 mod steps;
 

@@ -45,6 +45,17 @@ pub struct Ran {
 
 /// Runs a command in the root of the project with both outputs in one log.
 pub fn run(log_name: &str, program: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Ran {
+    run_in(&root(), log_name, program, arguments, variables)
+}
+
+/// The same in another folder.
+pub fn run_in(
+    place: &Path,
+    log_name: &str,
+    program: &str,
+    arguments: &[&str],
+    variables: &[(&str, &str)],
+) -> Ran {
     let folder = root().join("target/verify");
     let log = folder.join(format!("{}.log", log_name.replace([' ', '/', ':'], "-")));
     let opened = fs::create_dir_all(&folder)
@@ -60,7 +71,7 @@ pub fn run(log_name: &str, program: &str, arguments: &[&str], variables: &[(&str
     let status = Command::new(program)
         .args(arguments)
         .envs(variables.iter().copied())
-        .current_dir(root())
+        .current_dir(place)
         .stdin(Stdio::null())
         .stdout(out)
         .stderr(err)

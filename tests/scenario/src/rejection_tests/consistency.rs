@@ -82,6 +82,8 @@ fn pausing_a_dead_node() {
 
 #[test]
 fn resetting_a_dead_node() {
+    let message = "`leave` names node 4, which is dead at this time; allowed: a running node";
+    refuses_at(25, "do = \"boot\"", "do = \"leave\"", 26, message);
     let message = "`reset` names node 4, which is dead at this time; allowed: a node with power";
     refuses_at(25, "do = \"boot\"", "do = \"reset\"", 26, message);
 }
@@ -90,6 +92,17 @@ fn resetting_a_dead_node() {
 fn pausing_a_paused_node() {
     let message = "`pause` names node 2, which is paused at this time; allowed: a running node";
     refuses_at(35, "do = \"resume\"", "do = \"pause\"", 36, message);
+}
+
+#[test]
+fn moving_the_cable_of_a_paused_node() {
+    for action in ["unplug", "plug"] {
+        let message = format!(
+            "`{action}` names node 2, which is paused at this time; \
+             allowed: a node that is not paused"
+        );
+        refuses_at(35, "do = \"resume\"", &format!("do = \"{action}\""), 36, &message);
+    }
 }
 
 #[test]

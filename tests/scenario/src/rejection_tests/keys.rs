@@ -19,7 +19,7 @@ fn key_given_twice() {
 #[test]
 fn unknown_key() {
     let allowed = "name, algorithm, nodes, seed, duration_ms, tm_ms, tp_ms, t_ms, check_ms, \
-                   quiet_ms, preempt, durability, boot, preference, at, expect";
+                   quiet_ms, quiet_max_ms, detector, preempt, hold_off_ms, durability, observers, boot, preference, at, expect";
     let message = format!("unknown key `duration`; allowed here: {allowed}");
     refuses(5, "duration_ms = 9000", "duration = 9000", &message);
 }

@@ -25,9 +25,19 @@ fn unknown_durability() {
 }
 
 #[test]
+fn unknown_detector_and_observers_that_are_no_nodes() {
+    let old = "durability = \"group\"";
+    let message = "`detector` is \"good\"; \
+                   allowed: \"reliable\", \"heartbeat\", \"adaptive\", \"indirect\"";
+    refuses(12, old, "detector = \"good\"", message);
+    let message = "`observers` is 6; allowed: a node id from 1 to 5";
+    refuses(12, old, "observers = [6]", message);
+}
+
+#[test]
 fn unknown_action() {
     let message = "`do` is \"shake\"; allowed: \"kill\", \"boot\", \"pause\", \"resume\", \
-                   \"reset\", \"partition\", \"link\", \"unplug\", \"plug\", \"heal\"";
+                   \"leave\", \"reset\", \"partition\", \"link\", \"unplug\", \"plug\", \"heal\"";
     refuses(20, "do = \"kill\"", "do = \"shake\"", message);
 }
 

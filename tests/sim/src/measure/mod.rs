@@ -2,9 +2,11 @@
 //!
 //! All times are simulated, so that the same command prints the same table everywhere.
 
+pub mod detectors;
 mod lan;
-mod sample;
-mod table;
+pub mod policies;
+pub(crate) mod sample;
+pub(crate) mod table;
 pub mod timers;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,6 +31,12 @@ pub struct Options {
     /// How long a node is busy with one datagram (profile default)
     #[arg(long, default_value_t = 50)]
     pub handling_us: u64,
+    /// Compare the failure detectors
+    #[arg(long)]
+    pub detectors: bool,
+    /// Measure what the policies are for
+    #[arg(long, conflicts_with = "detectors")]
+    pub policies: bool,
     /// Print the rows as one JSON object
     #[arg(long)]
     pub json: bool,
@@ -40,11 +48,14 @@ pub enum Profile {
     Lan,
 }
 
-const ALGORITHMS: [Algorithm; 3] = [Algorithm::Bully, Algorithm::Invitation, Algorithm::Ring];
+pub(crate) const ALGORITHMS: [Algorithm; 3] =
+    [Algorithm::Bully, Algorithm::Invitation, Algorithm::Ring];
 
 /// Measures and prints; `false` if a flock did not settle or a promise was not kept.
 pub fn command(options: &Options) -> bool {
     let (kept, rows) = match options.profile {
+        _ if options.detectors => detectors::command(options),
+        _ if options.policies => policies::command(options),
         Profile::Default => default_profile(options),
         Profile::Lan => lan::profile(options),
     };
@@ -57,8 +68,17 @@ pub fn command(options: &Options) -> bool {
 
 /// Runs a measurement for each seed on all cores; the results are in order of the seeds.
 fn for_seeds<T: Send>(seeds: u64, measure: impl Fn(u64) -> T + Sync) -> Vec<T> {
-    let next = AtomicUsize::new(0);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    for_seeds_on(cores, seeds, measure)
+}
+
+/// The same on so many threads.
+pub(crate) fn for_seeds_on<T: Send>(
+    cores: usize,
+    seeds: u64,
+    measure: impl Fn(u64) -> T + Sync,
+) -> Vec<T> {
+    let next = AtomicUsize::new(0);
     let mut results: Vec<(usize, T)> = std::thread::scope(|scope| {
         let work = || {
             let mut mine = Vec::new();
@@ -109,13 +129,16 @@ fn promised_election_us(settings: &Settings) -> u64 {
     match settings.algorithm {
         Algorithm::Bully => 2 * timing.t.0 + 3 * round_trip + settings.flash.save_us_max(),
         Algorithm::Invitation => 3 * timing.t.0 + timing.check.0 + timing.accept.0,
-        // The probe, then three laps of the live nodes, each of which saves once.
-        Algorithm::Ring => {
-            let hop = settings.base_delay_us.1 + settings.handling_us;
-            let live = u64::from(settings.nodes) - 1;
-            timing.t.0 + live * (3 * hop + settings.flash.save_us_max()) + settings.reorganize_us.1
-        }
+        // The probe, then the laps.
+        Algorithm::Ring => timing.t.0 + laps_us(settings),
     }
+}
+
+/// The longest three laps of a ring that has lost one node. Every node saves once.
+pub fn laps_us(settings: &Settings) -> u64 {
+    let hop = settings.base_delay_us.1 + settings.handling_us;
+    let live = u64::from(settings.nodes) - 1;
+    live * (3 * hop + settings.flash.save_us_max()) + settings.reorganize_us.1
 }
 
 fn default_profile(options: &Options) -> (bool, Vec<Value>) {

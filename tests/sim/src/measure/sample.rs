@@ -35,10 +35,12 @@ pub struct Quiet {
     pub coordinator: f64,
     /// Elections per minute that nothing called for.
     pub elections: f64,
+    /// Suspicions per minute of a coordinator that was alive.
+    pub wrong_suspicions: f64,
 }
 
 /// A flock that has just settled, or `None` if it did not.
-fn settled<const W: usize>(settings: Settings, loss: f64) -> Option<World<W>> {
+pub fn settled<const W: usize>(settings: Settings, loss: f64) -> Option<World<W>> {
     let mut world = World::<W>::new(settings);
     world.network.set_all_links(LinkQuality { loss, ..LinkQuality::default() });
     for node in 0..world.machines.len() {
@@ -54,7 +56,7 @@ fn settled<const W: usize>(settings: Settings, loss: f64) -> Option<World<W>> {
 }
 
 /// Lets time pass until all live nodes of each side (or of all sides) are settled, and says when.
-fn await_settled<const W: usize>(world: &mut World<W>, sides: &[Vec<usize>]) -> Option<Time> {
+pub fn await_settled<const W: usize>(world: &mut World<W>, sides: &[Vec<usize>]) -> Option<Time> {
     let all: Vec<usize> = (0..world.machines.len()).collect();
     let whole = [all];
     let sides = if sides.is_empty() { &whole } else { sides };
@@ -148,6 +150,9 @@ pub fn quiet<const W: usize>(settings: Settings, loss: f64, span_us: Time) -> Op
         mean: (world.tally.datagrams - before.0.datagrams) as f64 / seconds / nodes as f64,
         coordinator: (world.machines[coordinator].sent - before.1) as f64 / seconds,
         elections: (world.tally.elections - before.0.elections) as f64 / seconds * 60.0,
+        wrong_suspicions: (world.tally.suspicions_of_live - before.0.suspicions_of_live) as f64
+            / seconds
+            * 60.0,
     })
 }
 

@@ -15,23 +15,18 @@ impl ChangRoberts {
     pub(super) fn new(id: u8, elected: Option<u8>) -> Self {
         Self { id, participant: false, elected }
     }
-
-    fn participate(&mut self) {
-        self.participant = true;
-        self.elected = None;
-    }
 }
 
 impl Textbook for ChangRoberts {
     fn begin(&mut self, acts: &mut Acts) {
-        self.participate();
+        self.participant = true;
         acts.send(To::Next, Message::Election { id: self.id });
     }
 
     fn receive(&mut self, _from: u8, message: Message, acts: &mut Acts) {
         match message {
             Message::Election { id } if id > self.id => {
-                self.participate();
+                self.participant = true;
                 acts.send(To::Next, message);
             }
             Message::Election { id } if id < self.id => {
@@ -62,10 +57,11 @@ impl Textbook for ChangRoberts {
     fn booted(&mut self, _acts: &mut Acts) {}
 
     fn view(&self) -> (Status, Option<u8>) {
-        match (self.participant, self.elected) {
-            (true, _) => (Status::Election, None),
-            (false, Some(elected)) => (Status::Normal, Some(elected)),
-            (false, None) => (Status::Down, None),
+        // The slides have no word for a node that works on while it takes part: it goes by `elected`.
+        match (self.elected, self.participant) {
+            (Some(elected), _) => (Status::Normal, Some(elected)),
+            (None, true) => (Status::Election, None),
+            (None, false) => (Status::Down, None),
         }
     }
 }

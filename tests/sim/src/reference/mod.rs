@@ -124,6 +124,8 @@ pub struct Outcome {
     pub last_us: Time,
     /// Messages still under way at the end: a token that never dies.
     pub under_way: usize,
+    /// Whether all live nodes agree at the end.
+    pub settled: bool,
     /// Who was elected, how often.
     pub wins: Vec<u8>,
     /// Whom each node believes in, node 1 first; nobody while it is in an election or down.

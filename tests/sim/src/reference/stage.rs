@@ -1,11 +1,9 @@
 //! Where the textbook algorithms play: the simulator's network and checker, and a queue of events.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use super::chang_roberts::ChangRoberts;
 use super::textbook_bully::TextbookBully;
 use super::{Acts, Happening, Message, Outcome, Plan, Reference, Textbook, To};
+use crate::agenda::Agenda;
 use crate::checker::{Checker, View};
 use crate::clock::Time;
 use crate::network::{Fate, Network};
@@ -19,34 +17,10 @@ enum Event {
     Waited { node: u8, wait: u64 },
 }
 
-struct Entry {
-    at: Time,
-    order: u64,
-    event: Event,
-}
-
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        self.order == other.order
-    }
-}
-impl Eq for Entry {}
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Entry {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.order).cmp(&(other.at, other.order))
-    }
-}
-
 struct Stage<'p> {
     plan: &'p Plan,
     now: Time,
-    order: u64,
-    queue: BinaryHeap<Reverse<Entry>>,
+    agenda: Agenda<Event>,
     network: Network,
     rng: fastrand::Rng,
     checker: Checker,
@@ -84,8 +58,7 @@ impl<'p> Stage<'p> {
         let mut stage = Self {
             plan,
             now: 0,
-            order: 0,
-            queue: BinaryHeap::new(),
+            agenda: Agenda::new(),
             network: Network::new(count, low..=high, true),
             rng: fastrand::Rng::with_seed(plan.seed),
             // Nothing is excused: these algorithms have no other promise than Assertion 1.
@@ -96,6 +69,7 @@ impl<'p> Stage<'p> {
                 messages: 0,
                 last_us: 0,
                 under_way: 0,
+                settled: false,
                 wins: Vec::new(),
                 elected: Vec::new(),
                 violations: Vec::new(),
@@ -120,18 +94,15 @@ impl<'p> Stage<'p> {
     }
 
     fn schedule(&mut self, at: Time, event: Event) {
-        self.order += 1;
-        self.queue.push(Reverse(Entry { at, order: self.order, event }));
+        self.agenda.add(at, event);
     }
 
     fn run(&mut self) {
-        while let Some(Reverse(entry)) = self.queue.pop() {
-            if entry.at > self.plan.duration_us || self.outcome.messages >= MESSAGES_MAX {
-                self.queue.push(Reverse(entry));
-                break;
-            }
-            self.now = entry.at;
-            self.happen(entry.event);
+        while self.outcome.messages < MESSAGES_MAX
+            && let Some((at, event)) = self.agenda.take(self.plan.duration_us)
+        {
+            self.now = at;
+            self.happen(event);
         }
     }
 
@@ -226,7 +197,8 @@ impl<'p> Stage<'p> {
 
     fn judge(mut self) -> Outcome {
         let count = self.nodes.len();
-        if !self.checker.is_settled(0..count) {
+        self.outcome.settled = self.checker.is_settled(0..count);
+        if !self.outcome.settled {
             let views: Vec<_> = (0..count).map(|node| *self.checker.view(node)).collect();
             let what = format!("{views:?}");
             self.checker.violation(self.now, "assertions 2 and 4: settled in time", what);
@@ -238,8 +210,8 @@ impl<'p> Stage<'p> {
             let what = format!("won by {:?}", self.outcome.wins);
             self.checker.violation(self.now, "more elections were won than begun", what);
         }
-        let arrives = |entry: &&Reverse<Entry>| matches!(entry.0.event, Event::Arrive { .. });
-        self.outcome.under_way = self.queue.iter().filter(arrives).count();
+        let arrives = |event: &&Event| matches!(event, Event::Arrive { .. });
+        self.outcome.under_way = self.agenda.iter().filter(arrives).count();
         self.outcome.elected = (0..count)
             .map(|node| {
                 let view = self.checker.view(node);

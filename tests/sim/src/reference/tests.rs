@@ -33,7 +33,7 @@ fn ring(nodes: u8) -> Plan {
 /// S4: the anticlockwise neighbour has the highest id. N - 1 messages to reach it, N for its own id,
 /// N to announce it. They are sent one after the other, so that the turnaround is as long.
 #[test]
-fn chang_roberts_worst_case_is_3n_minus_1_for_one_initiator() {
+fn slides_4_chang_roberts_worst_case_is_3n_minus_1_for_one_initiator() {
     for nodes in ALL {
         let n = u64::from(nodes);
         for delay_us in [(1000, 1000), (1, 20_000)] {
@@ -48,7 +48,7 @@ fn chang_roberts_worst_case_is_3n_minus_1_for_one_initiator() {
 }
 
 #[test]
-fn chang_roberts_best_case_is_2n_when_the_highest_begins() {
+fn slides_4_chang_roberts_best_case_is_2n_when_the_highest_begins() {
     for nodes in ALL {
         let outcome = ring(nodes).noticed_by([nodes]).run();
         agreed(&outcome, nodes);
@@ -59,7 +59,7 @@ fn chang_roberts_best_case_is_2n_when_the_highest_begins() {
 /// Each id k travels k hops before it meets a higher participant. (If nothing overtakes on a link; else
 /// an announcement may pass a small id, which then finds a node that takes part no longer.)
 #[test]
-fn chang_roberts_all_begin_on_a_descending_ring_n_n_plus_1_over_2_plus_n() {
+fn protocols_5_chang_roberts_all_begin_on_a_descending_ring_n_n_plus_1_over_2_plus_n() {
     for nodes in ALL {
         let n = u64::from(nodes);
         let equal = Plan { delay_us: (1000, 1000), ..ring(nodes) };
@@ -82,7 +82,7 @@ fn chang_roberts_all_begin_on_an_ascending_ring_3n_minus_1() {
 
 /// One crash: nobody else stops the id of a dead maximum.
 #[test]
-fn chang_roberts_token_is_immortal_after_the_maximum_dies() {
+fn protocols_3_1_a_chang_roberts_token_is_immortal_after_the_maximum_dies() {
     // 5 begins, its id passes on, and 5 is gone when it comes back.
     let plan = Plan { delay_us: (1000, 1000), ..ring(5) };
     let outcome = plan.noticed_by([5]).with(Happening::Kill { at_us: 2500, node: 5 }).run();
@@ -94,7 +94,7 @@ fn chang_roberts_token_is_immortal_after_the_maximum_dies() {
 
 /// One loss: the nodes that the token had reached discard all smaller ones for ever.
 #[test]
-fn chang_roberts_deadlocks_after_a_lost_token() {
+fn protocols_3_1_b_chang_roberts_deadlocks_after_a_lost_token() {
     // 3 begins, 4 and 5 put themselves forward, and the id of 5 is lost on its way to 1.
     let plan = Plan { delay_us: (1000, 1000), ..ring(5) };
     let lost = plan.noticed_by([3]).with(Happening::Lose { message: 2 });
@@ -111,13 +111,35 @@ fn chang_roberts_deadlocks_after_a_lost_token() {
 
 /// One duplicate: the maximum sees its id come round twice.
 #[test]
-fn chang_roberts_maximum_wins_twice_on_duplication() {
+fn protocols_3_1_c_chang_roberts_maximum_wins_twice_on_duplication() {
     let plan = Plan { delay_us: (1000, 1000), ..ring(5) };
     // The last hop of the id of 5, from 4 to 5.
     let outcome = plan.noticed_by([5]).with(Happening::Duplicate { message: 4 }).run();
     assert_eq!(outcome.wins, [5, 5]);
     assert_eq!(outcome.messages, 5 + 2 * 5);
     assert_eq!(rules(&outcome), [WON_TWICE]);
+}
+
+/// No fault at all: `elected` changes node by node while ELECTED goes round, so that the old coordinator
+/// and the new one are believed in at the same time.
+#[test]
+fn protocols_3_1_d_chang_roberts_nodes_disagree_while_a_live_belief_is_replaced() {
+    for nodes in ALL.into_iter().filter(|nodes| *nodes > 2) {
+        let belief = Plan { elected: Some(nodes - 1), delay_us: (1000, 1000), ..ring(nodes) };
+        for initiator in 1..=nodes {
+            let outcome = belief.clone().noticed_by([initiator]).run();
+            assert_eq!(outcome.elected, vec![Some(nodes); nodes.into()], "they agree in the end");
+            assert!(
+                rules(&outcome).contains(&TWO_COORDINATORS),
+                "{nodes} nodes, {initiator} begins"
+            );
+            assert!(!rules(&outcome).contains(&NOT_SETTLED));
+            // From the moment when the highest wins until the last of the others hears of it.
+            let (first, last) =
+                (&outcome.violations[0], &outcome.violations[outcome.violations.len() - 1]);
+            assert_eq!(last.at - first.at, (u64::from(nodes) - 2) * 1000);
+        }
+    }
 }
 
 /// One recovery: the announcement of the old winner overtakes the id of the new one.
@@ -142,7 +164,7 @@ fn bully(nodes: u8) -> Plan {
 /// S4: the second highest notices that the highest has failed, knows that it has the highest id now,
 /// and tells the N - 2 others.
 #[test]
-fn textbook_bully_best_case_is_n_minus_2() {
+fn slides_4_textbook_bully_best_case_is_n_minus_2() {
     for nodes in ALL {
         let plan = Plan { failed: Some(nodes), ..bully(nodes) };
         let outcome = plan.noticed_by([nodes - 1]).run();
@@ -154,7 +176,7 @@ fn textbook_bully_best_case_is_n_minus_2() {
 /// S2, S4: order N squared. With all N alive and node 1 beginning, node k asks the N - k above it: N (N - 1) / 2
 /// ELECTIONs, as many ANSWERs, and N - 1 COORDINATORs, together N^2 - 1.
 #[test]
-fn textbook_bully_worst_case_is_n_squared_minus_1_when_the_lowest_begins() {
+fn slides_2_and_4_textbook_bully_worst_case_is_n_squared_minus_1_when_the_lowest_begins() {
     for nodes in ALL {
         for seed in 1..20 {
             // Two messages in a row take longer than any one, so that nobody hears the result

@@ -1,0 +1,101 @@
+//! Who gives way to whom, where priority alone does not decide: `preempt = false` and hold-off.
+//!
+//! In both cases a node that wakes asks everybody, not only the higher nodes. A lower node answers it
+//! only if it keeps its role: it coordinates, or is about to, and either nobody preempts anybody or
+//! the asker is held off. The asker then has a senior, waits, and asks again. It stays Down: it takes
+//! no part in anything that Assertion 1 speaks of.
+//!
+//! Without preemption a coordinator takes it in by an election that it wins itself. It asks all
+//! higher nodes, as ever; those who give way to it say so (`AytAns` with a no), and only these does it
+//! halt beside the lower ones. Who gives way stays so for two T from its answer, longer than it takes
+//! until that Halt has arrived, and calls no election of its own meanwhile. So of two nodes that could
+//! both pass an election point one has always been halted by the other, as in the paper. Nodes give way
+//! - to their senior, unless it has rebooted,
+//! - to the coordinator of their group, who may be lower,
+//! - to any coordinator that is Normal, if they do not coordinate themselves.
+
+use super::{Bully, Phase};
+use crate::id::{GroupId, NodeId, NodeSet};
+use crate::state::Status;
+use crate::station::Turn;
+
+impl<const W: usize> Bully<W> {
+    /// The higher nodes that could coordinate instead.
+    fn rivals(&self, turn: &Turn<'_, W>) -> NodeSet<W> {
+        let config = &turn.node.config;
+        config.higher().difference(&config.observers).difference(&turn.node.departed)
+    }
+
+    /// Whom an election asks first.
+    pub(super) fn asked(&self, turn: &Turn<'_, W>, phase: Phase) -> NodeSet<W> {
+        let config = &turn.node.config;
+        let rivals = self.rivals(turn);
+        match (phase, turn.node.state.coordinator) {
+            (Phase::Probe, Some(coordinator)) => {
+                rivals.union(&NodeSet::only(coordinator).difference(&turn.node.departed))
+            }
+            (Phase::Ask, _) if self.enters(turn) => {
+                let lower = config.lower().difference(&config.observers);
+                rivals.union(&lower.difference(&turn.node.departed))
+            }
+            _ => rivals,
+        }
+    }
+
+    /// Whether this node asks lower nodes too before it takes over.
+    pub(super) fn enters(&self, turn: &Turn<'_, W>) -> bool {
+        let config = &turn.node.config;
+        let outside = turn.status() == Status::Down || self.senior.is_some();
+        config.asks_when_it_wakes() && outside && !config.is_observer()
+    }
+
+    fn runs_an_election(&self) -> bool {
+        matches!(self.phase, Phase::Halting | Phase::Announce | Phase::Reorg | Phase::Distribute)
+    }
+
+    /// Whether a higher node that asks has to wait for this one.
+    pub(super) fn keeps_its_role(&self, turn: &Turn<'_, W>, asker: NodeId) -> bool {
+        let stays = !turn.node.config.preempt || turn.held_off(asker);
+        let probes = turn.node.is_coordinator() && turn.node.state.up.contains(asker);
+        stays && (turn.node.is_coordinator() || self.runs_an_election()) || probes
+    }
+
+    /// Whether this node lets a lower one coordinate it; if so, for two T at least.
+    pub(super) fn gives_way(
+        &mut self,
+        turn: &mut Turn<'_, W>,
+        asker: NodeId,
+        group: Option<GroupId>,
+        status: Status,
+    ) -> bool {
+        let config = &turn.node.config;
+        if !config.asks_when_it_wakes() || self.runs_an_election() || turn.node.is_coordinator() {
+            return false;
+        }
+        let state = &turn.node.state;
+        let normal = !config.preempt && status == Status::Normal;
+        let coordinates = normal && group.is_some_and(|group| group.coordinator == asker);
+        let mine = state.coordinator == Some(asker) && state.group == group;
+        let gives_way = coordinates || mine || self.senior == Some(asker);
+        if gives_way && status != Status::Down {
+            self.senior = Some(asker);
+            self.defer(turn);
+            return true;
+        }
+        // A senior that woke anew has lost its role.
+        self.senior.take_if(|senior| *senior == asker);
+        false
+    }
+
+    /// The higher nodes that this one takes into its group. Who is held off stays outside, and who may
+    /// preempt will do so when that is over.
+    pub(super) fn admitted_juniors(&self, turn: &Turn<'_, W>) -> NodeSet<W> {
+        let preempt = turn.node.config.preempt;
+        self.juniors.iter().filter(|junior| !preempt && !turn.held_off(*junior)).collect()
+    }
+
+    /// Whether a Halt of this lower node is to be obeyed.
+    pub(super) fn follows(&self, turn: &Turn<'_, W>, lower: NodeId) -> bool {
+        self.senior == Some(lower) || turn.node.state.coordinator == Some(lower)
+    }
+}
