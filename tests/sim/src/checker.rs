@@ -139,12 +139,16 @@ impl Checker {
         }
     }
 
+    /// Whether one of these nodes is alive and may coordinate.
+    pub fn has_candidate(&self, mut nodes: impl Iterator<Item = usize>) -> bool {
+        nodes.any(|node| !self.observers[node] && self.views[node].live)
+    }
+
     /// All live nodes of `nodes` Normal, with one live coordinator, one group, one definition; if
     /// there are only observers, all without a coordinator.
     pub fn is_settled(&self, nodes: impl Iterator<Item = usize> + Clone) -> bool {
-        let mut candidates = nodes.clone().filter(|node| !self.observers[*node]);
-        let mut live = nodes.map(|node| &self.views[node]).filter(|view| view.live);
-        if !candidates.any(|node| self.views[node].live) {
+        let mut live = nodes.clone().map(|node| &self.views[node]).filter(|view| view.live);
+        if !self.has_candidate(nodes) {
             return live.all(|view| !view.takes_part() && view.coordinator.is_none());
         }
         let Some(first) = live.next() else { return true };
