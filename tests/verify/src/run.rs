@@ -6,9 +6,11 @@ use std::process::{Command, Stdio};
 
 /// How many lines of a failed step are shown.
 const LINES_SHOWN: usize = 60;
+/// How many of them are told again at the end.
+const LINES_TOLD: usize = 8;
 
 /// What came out of a step.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Verdict {
     pub passed: u64,
     pub failed: u64,
@@ -27,12 +29,37 @@ impl Verdict {
     pub fn describe(&self) -> String {
         format!("{} passed, {} failed", self.passed, self.failed)
     }
+
+    /// From what `describe` made.
+    pub fn read(line: &str) -> Option<Self> {
+        let (passed, failed) = line.strip_suffix(" failed")?.split_once(" passed, ")?;
+        Some(Self { passed: passed.parse().ok()?, failed: failed.parse().ok()? })
+    }
 }
 
 /// The root of the project: where this program was built from.
 pub fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.ancestors().nth(2).unwrap_or(here).to_path_buf()
+}
+
+/// Where a step's output is.
+pub fn log_file(name: &str) -> PathBuf {
+    root().join("target/verify").join(format!("{}.log", name.replace([' ', '/', ':'], "-")))
+}
+
+/// The lines of a failed step that say what failed, as far as they can be told from others.
+pub fn telling_lines(name: &str) -> Vec<String> {
+    tell(&fs::read_to_string(log_file(name)).unwrap_or_default())
+}
+
+fn tell(output: &str) -> Vec<String> {
+    let tells = |line: &&str| {
+        let line = line.trim_start();
+        ["FAILED", "STOPPED", "error", "seed "].iter().any(|word| line.starts_with(word))
+            || line.contains("panicked at")
+    };
+    output.lines().filter(tells).take(LINES_TOLD).map(str::to_owned).collect()
 }
 
 /// What a command printed, and whether it ended well.
@@ -56,9 +83,8 @@ pub fn run_in(
     arguments: &[&str],
     variables: &[(&str, &str)],
 ) -> Ran {
-    let folder = root().join("target/verify");
-    let log = folder.join(format!("{}.log", log_name.replace([' ', '/', ':'], "-")));
-    let opened = fs::create_dir_all(&folder)
+    let log = log_file(log_name);
+    let opened = fs::create_dir_all(log.parent().unwrap_or(&log))
         .and_then(|()| fs::File::create(&log))
         .and_then(|file| Ok((file.try_clone()?, file)));
     let (out, err) = match opened {
@@ -129,6 +155,22 @@ mod tests {
                       test result: FAILED. 2 passed; 1 failed; 0 ignored\n";
         let verdict = count_tests(&ran(false, output));
         assert_eq!((verdict.passed, verdict.failed), (5, 1));
+    }
+
+    #[test]
+    fn a_verdict_is_read_back() {
+        let verdict = Verdict { passed: 12, failed: 3 };
+        assert_eq!(Verdict::read(&verdict.describe()), Some(verdict));
+        assert_eq!(Verdict::read("     ok: 12 passed, 3 failed in 4 s"), None);
+    }
+
+    #[test]
+    fn what_failed_is_told_from_the_rest() {
+        let output = "ok      budget, 0 s\nFAILED  crash (ring), 9 s\n        at 4 s\n\
+                      error[E0308]: types\nthread 'x' (7) panicked at src/x.rs:1\nno error here\n";
+        let told = tell(output);
+        assert_eq!(told.len(), 3, "{told:?}");
+        assert!(told[0].starts_with("FAILED  crash"));
     }
 
     #[test]

@@ -1,30 +1,42 @@
 //! The steps, in the order in which a mistake is cheapest to find.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
-use serde_json::Value;
-
 use crate::boards;
-use crate::run::{Ran, Verdict, count_tests, root, run, run_in, show};
+use crate::checks::{
+    attacked_runs, build_firmware, compared, failed, fuzz, install_targets, lint_boards,
+    no_test_switches, only_known_switches, play_scenarios, random_runs, succeeded,
+};
+use crate::run::{Ran, Verdict, count_tests, run, show};
 
 /// The target of the default board.
 const TARGET: &str = "thumbv7m-none-eabi";
 
-/// Features that exist only in builds made for tests of tests.
-const SWITCHES: [&str; 3] = ["errata", "sabotage", "open-link"];
-/// Features of boards that no image has that is used.
-const BOARD_SWITCHES: [&str; 2] = ["provoke", "suite"];
+/// When a step runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lane {
+    /// Before all others.
+    Before,
+    /// One after another.
+    First,
+    /// Beside those: it builds in a folder of its own.
+    Beside,
+    /// At the end, when nothing else runs: it depends on real time.
+    Alone,
+}
 
 /// A check with a name.
 pub struct Step {
     pub name: String,
+    pub lane: Lane,
     work: Box<dyn Fn(&str) -> Verdict>,
 }
 
 impl Step {
     fn new(name: impl Into<String>, work: impl Fn(&str) -> Verdict + 'static) -> Self {
-        Self { name: name.into(), work: Box::new(work) }
+        Self { name: name.into(), lane: Lane::First, work: Box::new(work) }
+    }
+
+    fn on(self, lane: Lane) -> Self {
+        Self { lane, ..self }
     }
 
     pub fn run(&self) -> Verdict {
@@ -38,32 +50,22 @@ impl Step {
 
     /// A cargo command that runs tests; each counts.
     fn tests(name: &str, arguments: &'static [&'static str]) -> Self {
-        Self::new(name, move |name| {
-            let ran = run(name, "cargo", arguments, &[]);
-            let verdict = count_tests(&ran);
-            if verdict.failed > 0 {
-                show(&ran.output);
-            }
-            verdict
-        })
+        Self::new(name, move |name| counted(&run(name, "cargo", arguments, &[])))
     }
 }
 
-fn succeeded(ran: &Ran) -> Verdict {
-    if !ran.ok {
+/// Every test counts.
+fn counted(ran: &Ran) -> Verdict {
+    let verdict = count_tests(ran);
+    if verdict.failed > 0 {
         show(&ran.output);
     }
-    Verdict::of(ran.ok)
-}
-
-fn failed(why: &str) -> Verdict {
-    println!("     | {why}");
-    Verdict::of(false)
+    verdict
 }
 
 pub fn all(deep: bool) -> Vec<Step> {
     let mut steps = vec![
-        Step::new("target for the default board", install_target),
+        Step::new("targets of the boards", install_targets).on(Lane::Before),
         Step::cargo("format", &["fmt", "--all", "--check"]),
         Step::cargo(
             "lints",
@@ -85,13 +87,13 @@ pub fn all(deep: bool) -> Vec<Step> {
                 "warnings",
             ],
         ),
+        // Without the shell: the core needs none of its crates.
         Step::cargo(
             "core for the default board",
-            &["build", "--release", "--quiet", "--package", "bellwether", "--target", TARGET],
+            &["check", "--quiet", "--package", "bellwether", "--target", TARGET],
         ),
-        Step::new("firmware of the default board", build_firmware),
-        Step::cargo("firmware of the boards that can be bought", &["lab", "build"]),
-        Step::new("format and lints of the boards", lint_boards),
+        Step::new("firmware of all boards, and what it takes", build_firmware).on(Lane::Beside),
+        Step::new("format and lints of the boards", lint_boards).on(Lane::Beside),
         Step::new("documentation", |name| {
             let arguments = ["doc", "--workspace", "--no-deps", "--quiet"];
             succeeded(&run(name, "cargo", &arguments, &[("RUSTDOCFLAGS", "-D warnings")]))
@@ -124,22 +126,6 @@ pub fn all(deep: bool) -> Vec<Step> {
     ));
     steps.push(Step::new("the comparison in the README still holds", compared));
     steps.push(Step::new("attacker", move |name| attacked_runs(name, seeds)));
-    steps.push(Step::tests(
-        "an attacker who gets through is seen",
-        &[
-            "test",
-            "--release",
-            "--quiet",
-            "--package",
-            "bellwether-sim",
-            "--features",
-            "open-link",
-            "--target-dir",
-            "target/open-link",
-            "--test",
-            "attacker",
-        ],
-    ));
     steps.push(Step::cargo(
         "promises on a switched network",
         if deep {
@@ -148,28 +134,27 @@ pub fn all(deep: bool) -> Vec<Step> {
             &["sim", "measure", "--profile", "lan"]
         },
     ));
-    steps.push(Step::new("fuzzing", move |name| fuzz(name, deep)));
-    steps.push(Step::new("drivers of the emulated boards", boards::drivers));
-    steps.push(Step::new("system tests on emulated boards", move |name| {
-        boards::system_tests(name, deep)
-    }));
-    steps.push(Step::tests(
-        "errata put back",
-        &[
-            "test",
-            "--release",
-            "--quiet",
-            "--package",
-            "bellwether-sim",
-            "--features",
-            "errata",
-            "--target-dir",
-            "target/errata",
-            "--test",
-            "errata",
-        ],
-    ));
+    steps.extend([
+        switched("a spoilt store is found out", "flash", "sabotage", "shown_to_fail"),
+        switched("an attacker who gets through is seen", "sim", "open-link", "attacker"),
+        switched("errata put back", "sim", "errata", "errata"),
+        Step::new("fuzzing", move |name| fuzz(name, deep)).on(Lane::Beside),
+        Step::new("drivers of the emulated boards", boards::drivers).on(Lane::Alone),
+        Step::new("system tests on emulated boards", move |name| boards::system_tests(name, deep))
+            .on(Lane::Alone),
+    ]);
     steps
+}
+
+/// Tests that must find out what a feature spoils. They share a folder, away from what users run.
+fn switched(name: &str, package: &'static str, feature: &'static str, test: &'static str) -> Step {
+    let step = Step::new(name, move |name| {
+        let package = format!("bellwether-{package}");
+        let what = ["--package", &package, "--features", feature, "--test", test];
+        let how = ["test", "--release", "--quiet", "--target-dir", "target/switched"];
+        counted(&run(name, "cargo", &[&how[..], &what].concat(), &[]))
+    });
+    step.on(Lane::Beside)
 }
 
 /// The cell store under power cuts, torn erases and wear; the same commands run deeper.
@@ -192,308 +177,5 @@ fn flash_steps(deep: bool) -> Vec<Step> {
         flash("torn erases", if deep { &["torn"] } else { &["torn", "--count", "20000"] }),
         flash("even wear of flash", &["wear"]),
         flash("life of flash", &["life"]),
-        Step::tests(
-            "a spoilt store is found out",
-            &[
-                "test",
-                "--release",
-                "--quiet",
-                "--package",
-                "bellwether-flash",
-                "--features",
-                "sabotage",
-                "--target-dir",
-                "target/sabotage",
-                "--test",
-                "shown_to_fail",
-            ],
-        ),
     ]
-}
-
-/// Targets are not fetched by themselves everywhere, so ask for this one.
-fn install_target(name: &str) -> Verdict {
-    let installed = run(name, "rustup", &["target", "list", "--installed"], &[]);
-    if installed.ok && installed.output.lines().any(|line| line.trim() == TARGET) {
-        return Verdict::of(true);
-    }
-    succeeded(&run(name, "rustup", &["target", "add", TARGET], &[]))
-}
-
-/// What reads from outside, under a fuzzer, for a moment. That needs a nightly compiler; where there is
-/// none the step says so. cargo-fuzz is installed where it is missing.
-fn fuzz(name: &str, deep: bool) -> Verdict {
-    let with = |arguments: &[&str]| run(name, "cargo", &[&["+nightly"], arguments].concat(), &[]);
-    if !with(&["--version"]).ok {
-        println!(
-            "     not fuzzed: there is no nightly compiler here (rustup toolchain add nightly)"
-        );
-        return Verdict::default();
-    }
-    if !with(&["fuzz", "--version"]).ok {
-        println!("     cargo-fuzz is missing and is installed: cargo install cargo-fuzz --locked");
-        let installed = with(&["install", "cargo-fuzz", "--locked"]);
-        if !installed.ok {
-            return succeeded(&installed);
-        }
-    }
-    let listed = with(&["fuzz", "list", "--fuzz-dir", "tests/fuzz"]);
-    let targets = listed.output.lines().map(str::trim).filter(|line| !line.contains(' '));
-    let targets: Vec<&str> = targets.filter(|line| !line.is_empty()).collect();
-    if !listed.ok || targets.is_empty() {
-        println!("     no fuzz target is listed");
-        show(&listed.output);
-        return Verdict::of(false);
-    }
-    let runs = format!("-runs={}", if deep { 10_000_000 } else { 20_000 });
-    let mut verdict = Verdict::default();
-    for target in targets {
-        // Without the sanitizer: there is no unsafe code, and panics are what is looked for.
-        let how = ["fuzz", "run", "--fuzz-dir", "tests/fuzz", "-O", "-s", "none", target, "--"];
-        let ran = with(&[&how[..], &[&runs]].concat());
-        if let Some(done) = ran.output.lines().find(|line| line.starts_with("Done ")) {
-            println!("     {target}: {done}");
-        }
-        verdict.add(&succeeded(&ran));
-    }
-    verdict
-}
-
-/// The firmware of every board builds, takes no more than it may, and lies where it should.
-fn build_firmware(name: &str) -> Verdict {
-    let ran = run(name, "cargo", &["lab", "size"], &[]);
-    // The table begins with its header; before it stands what was built.
-    for line in ran.output.lines().filter(|line| line.contains(" |") || line.starts_with("goal")) {
-        println!("     {line}");
-    }
-    succeeded(&ran)
-}
-
-/// The core has no `cfg` but for tests and for the errors that tests put in.
-fn only_known_switches(_name: &str) -> Verdict {
-    fn visit(folder: &Path, found: &mut Vec<String>) {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                visit(&path, found);
-                continue;
-            }
-            let text = fs::read_to_string(&path).unwrap_or_default();
-            for (index, line) in text.lines().enumerate() {
-                let switch = |name: &&str| line.contains(&format!("feature = \"{name}\""));
-                // The shell is a part of the crate that the core does without.
-                let shell = path.ends_with("src/lib.rs") && switch(&"shell");
-                let known = line.contains("cfg(test)") || SWITCHES.iter().any(switch) || shell;
-                if line.contains("cfg") && line.contains("#[") && !known {
-                    found.push(format!("{}:{}: {line}", path.display(), index + 1));
-                }
-            }
-        }
-    }
-    let mut found = Vec::new();
-    visit(&root().join("src"), &mut found);
-    if found.is_empty() { Verdict::of(true) } else { failed(&found.join("\n     | ")) }
-}
-
-/// Neither the core by itself nor the programs that users run nor a firmware are built with a switch for
-/// tests of tests.
-fn no_test_switches(name: &str) -> Verdict {
-    const TREE: [&str; 7] =
-        ["tree", "--edges", "normal", "--prefix", "none", "--format", "{p} [{f}]"];
-    let mut verdict = Verdict::default();
-    let mut check = |folder: &Path, more: &[&str]| {
-        let ran = run_in(folder, name, "cargo", &[&TREE, more].concat(), &[]);
-        verdict.add(&match (ran.ok, switched_on(&ran.output)) {
-            (true, None) => Verdict::of(true),
-            (true, Some(line)) => failed(line),
-            (false, _) => succeeded(&ran),
-        });
-    };
-    for package in
-        ["bellwether", "bellwether-sim", "bellwether-flash", "bellwether-flock", "bellwether-lab"]
-    {
-        check(&root(), &["--package", package]);
-    }
-    for board in board_folders() {
-        check(&board, &[]);
-    }
-    verdict
-}
-
-/// A line `NAME VERSION (PLACE) [FEATURE,FEATURE]` of one of our crates with a switch in it.
-fn switched_on(tree: &str) -> Option<&str> {
-    let is_switch = |feature| SWITCHES.contains(&feature) || BOARD_SWITCHES.contains(&feature);
-    tree.lines().filter(|line| line.starts_with("bellwether")).find(|line| {
-        let features = line.rsplit_once(" [").and_then(|(_, rest)| rest.split_once(']'));
-        features.is_some_and(|(features, _)| features.split(',').any(is_switch))
-    })
-}
-
-/// The folders of boards with a firmware: each is a workspace of its own.
-fn board_folders() -> Vec<PathBuf> {
-    let folders = fs::read_dir(root().join("boards")).into_iter().flatten().flatten();
-    let mut folders: Vec<PathBuf> = folders.map(|entry| entry.path()).collect();
-    folders.retain(|folder| folder.join("Cargo.lock").is_file());
-    folders.sort();
-    folders
-}
-
-/// What boards are made of, with all that they share: `cargo clippy` would leave out crates that are no
-/// members of the board's workspace, so clippy stands in for the compiler.
-fn lint_boards(name: &str) -> Verdict {
-    const LINTS: [(&str, &str); 2] = [
-        ("RUSTC_WRAPPER", "clippy-driver"),
-        // As `cargo clippy -- -D warnings` hands it over.
-        ("CLIPPY_ARGS", "-D__CLIPPY_HACKERY__warnings"),
-    ];
-    let mut verdict = Verdict::default();
-    let folders = board_folders();
-    if folders.is_empty() {
-        return failed("there are no boards");
-    }
-    for folder in folders {
-        // With what the board takes from the folders beside it.
-        let formatted = run_in(&folder, name, "cargo", &["fmt", "--all", "--check"], &[]);
-        verdict.add(&succeeded(&formatted));
-        let check = ["check", "--release", "--quiet", "--target-dir", "../target/clippy"];
-        verdict.add(&succeeded(&run_in(&folder, name, "cargo", &check, &LINTS)));
-    }
-    verdict
-}
-
-/// Every scenario file, with a trace.
-fn play_scenarios(name: &str) -> Verdict {
-    let mut verdict = Verdict::default();
-    let folder = root().join("tests/scenarios");
-    let mut files: Vec<_> = fs::read_dir(&folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
-        .collect();
-    files.sort();
-    if files.is_empty() {
-        return failed("there are no scenarios");
-    }
-    let trace = root().join("target/verify/trace.jsonl");
-    for file in files {
-        let (file, trace) = (file.display().to_string(), trace.display().to_string());
-        let ran = run(name, "cargo", &["sim", &file, "--trace", &trace], &[]);
-        let first = fs::read_to_string(&trace).unwrap_or_default();
-        let traced =
-            first.starts_with("{\"event\":\"run\"") && first.contains("\"event\":\"state\"");
-        if ran.ok && traced {
-            verdict.passed += 1;
-        } else {
-            verdict.add(&failed(&format!("{file} (exit {:?}, traced: {traced})", ran.code)));
-            show(&ran.output);
-        }
-    }
-    verdict
-}
-
-/// Random runs with an attacker on the wire: nothing that it puts in is accepted, and the runs end as
-/// they do without it.
-fn attacked_runs(name: &str, seeds: &str) -> Verdict {
-    let ran = run(name, "cargo", &["sim", "--attack", "--seeds", seeds, "--json"], &[]);
-    let last = ran.output.lines().last().unwrap_or_default();
-    let Ok(json) = serde_json::from_str::<Value>(last) else {
-        show(&ran.output);
-        return failed("the last line is not JSON");
-    };
-    let number = |key: &str| json[key].as_f64().unwrap_or(f64::NAN);
-    let hostile = number("hostile_datagrams");
-    println!("     {hostile} hostile datagrams in {seeds} runs");
-    let mut verdict = succeeded(&ran);
-    verdict.add(&Verdict::of(number("violations") == 0.0 && hostile > 10.0 * number("runs")));
-    verdict
-}
-
-/// Small flocks are compared again: every row must be as it is in `tests/sim/compare.json`, of which the
-/// README is made.
-fn compared(name: &str) -> Verdict {
-    let ran = run(name, "cargo", &["sim", "compare", "--nodes-max", "8", "--json"], &[]);
-    let kept = fs::read_to_string(root().join("tests/sim/compare.json")).unwrap_or_default();
-    let last = ran.output.lines().last().unwrap_or_default();
-    let (Ok(again), Ok(kept)) =
-        (serde_json::from_str::<Value>(last), serde_json::from_str::<Value>(&kept))
-    else {
-        show(&ran.output);
-        return failed("what was printed, or tests/sim/compare.json, is not JSON");
-    };
-    let mut verdict = succeeded(&ran);
-    for (part, least) in [("rows", 300), ("textbook", 30)] {
-        let rows = |json: &Value| json[part].as_array().cloned().unwrap_or_default();
-        let (again, kept) = (rows(&again), rows(&kept));
-        let stale: Vec<_> = again.iter().filter(|row| !kept.contains(row)).collect();
-        if let Some(first) = stale.first() {
-            println!(
-                "     | not as in tests/sim/compare.json: {} rows, such as {first}",
-                stale.len()
-            );
-            println!(
-                "     | renew it: cargo sim compare --rows tests/sim/compare.json --svg tests/sim/compare.svg"
-            );
-        }
-        verdict.add(&Verdict::of(stale.is_empty() && again.len() >= least));
-    }
-    verdict
-}
-
-/// Random faults; no violation, and for Bully and the ring Assertion 1 on trial at least half of the
-/// time.
-fn random_runs(name: &str, algorithm: &str, seeds: &str) -> Verdict {
-    let arguments = ["sim", "--algorithm", algorithm, "--seeds", seeds, "--json"];
-    let ran = run(name, "cargo", &arguments, &[]);
-    let last = ran.output.lines().last().unwrap_or_default();
-    let Ok(json) = serde_json::from_str::<Value>(last) else {
-        show(&ran.output);
-        return failed("the last line is not JSON");
-    };
-    let number = |key: &str| json[key].as_f64().unwrap_or(f64::NAN);
-    let mut verdict = succeeded(&ran);
-    verdict.add(&Verdict::of(number("violations") == 0.0));
-    if algorithm != "invitation" {
-        let share = number("assertion1_seconds") / number("sim_seconds");
-        println!("     Assertion 1 was checked {:.0} % of the time", share * 100.0);
-        verdict.add(&Verdict::of(share >= 0.5));
-    }
-    // A bound that is more than three times the worst that was seen hides defects.
-    for (key, share) in json.as_object().into_iter().flatten() {
-        if let Some(cause) = key.strip_suffix("_worst_of_bound") {
-            let share = share.as_f64().unwrap_or(0.0);
-            let tight = (1.0 / 3.0..=1.0).contains(&share);
-            if !tight {
-                println!("     | {cause}: the worst was {share:.2} of its bound");
-            }
-            verdict.add(&Verdict::of(tight));
-        }
-    }
-    println!("     {seeds} runs in {:.0} s", number("wall_seconds"));
-    verdict
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_switch_is_found_wherever_it_is_on() {
-        let used = "bellwether-sf2 v0.1.0 (/x/boards/sf2) []\n\
-                    bellwether v0.1.0 (/x) [shell]\nsuite v1.0.0 [suite]\n";
-        assert_eq!(switched_on(used), None);
-        let board = "bellwether-board v0.1.0 (/x/boards/common) [clock,provoke] (*)";
-        assert_eq!(switched_on(&format!("{used}{board}\n")), Some(board));
-        let core = "bellwether v0.1.0 (/x) [errata]";
-        assert_eq!(switched_on(core), Some(core));
-    }
-
-    #[test]
-    fn every_board_is_looked_at() {
-        let folders = board_folders();
-        for board in ["sf2", "mps2-an385", "nucleo-h563zi"] {
-            assert!(folders.iter().any(|folder| folder.ends_with(board)), "{folders:?}");
-        }
-    }
 }
