@@ -176,14 +176,15 @@ impl<const W: usize> Node<W> {
             }
             out.push(Effect::FailSelf(cause));
         } else if before != watched(&self.station.state) && !self.station.mute {
-            let mut turn = Turn { now, node: &mut self.station, out };
+            let mut turn = Turn { node: &mut self.station, out };
             let ticket = turn.next_ticket();
             turn.out.push_first(Effect::SaveState { ticket, wait: true });
         }
     }
 
     fn handle(&mut self, now: Instant, event: Event<'_>, out: &mut Effects<W>) {
-        let mut turn = Turn { now, node: &mut self.station, out };
+        self.station.now = now;
+        let mut turn = Turn { node: &mut self.station, out };
         if !matches!(event, Event::Boot { .. }) && self.life != Life::Down {
             // Assumption 9: a node that ran late has failed, and must not act before it knows.
             if now.since(turn.node.last_progress) > turn.node.config.timing.tp {
@@ -278,7 +279,7 @@ impl<const W: usize> Node<W> {
 /// D1 to D3: the new epoch is above everything that an earlier boot can have used, even if one of
 /// two torn copies reads differently next time; without a readable one the node stays mute.
 fn boot<const W: usize>(turn: &mut Turn<'_, W>, stored_epoch: Option<u32>) -> Life {
-    turn.node.last_progress = turn.now;
+    turn.node.last_progress = turn.node.now;
     let reason = match stored_epoch {
         None => MuteReason::NoEpoch,
         Some(stored) => match stored.checked_add(2) {
@@ -343,7 +344,7 @@ fn dispatch<const W: usize>(
         Envelope::Reply { requester_boot } => {
             let (boot, errata) = (turn.node.boot, turn.node.config.errata);
             let answers = (requester_boot, frame.call);
-            if let Some(taken) = turn.node.call.time(frame.source, answers, boot, turn.now) {
+            if let Some(taken) = turn.node.call.time(frame.source, answers, boot, turn.node.now) {
                 turn.node.round_trips.note(taken);
             }
             let standing = turn.node.call.reply(frame.source, frame.kind, answers, boot, errata)?;

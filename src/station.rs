@@ -95,6 +95,9 @@ pub enum Saving {
 #[derive(Debug)]
 pub struct Station<const W: usize> {
     pub config: Config<W>,
+    /// The time of the event that is being handled. (In a [`Turn`] it would be two more words to hand
+    /// from function to function.)
+    pub now: Instant,
     pub boot: u32,
     pub state: StateVector<W>,
     pub call: Call<W>,
@@ -143,6 +146,7 @@ impl<const W: usize> Station<W> {
             departed: NodeSet::EMPTY,
             hold_off: HoldOff::default(),
             config,
+            now: Instant(0),
             boot: 0,
             state: StateVector::DOWN,
             call: Call::default(),
@@ -187,7 +191,6 @@ impl<const W: usize> Station<W> {
 /// One event being handled.
 #[derive(Debug)]
 pub struct Turn<'t, const W: usize> {
-    pub now: Instant,
     pub node: &'t mut Station<W>,
     pub out: &'t mut Effects<W>,
 }
@@ -205,12 +208,12 @@ impl<const W: usize> Turn<'_, W> {
     pub fn rebooted(&mut self, id: NodeId) {
         let node = &mut *self.node;
         node.departed.remove(id);
-        node.hold_off.rebooted(id, self.now, node.config.hold_off);
+        node.hold_off.rebooted(id, node.now, node.config.hold_off);
     }
 
     /// Whether this node reboots too often to be let in.
     pub fn held_off(&self, id: NodeId) -> bool {
-        self.node.hold_off.holds(id, self.now, self.node.config.hold_off)
+        self.node.hold_off.holds(id, self.node.now, self.node.config.hold_off)
     }
 
     /// Whether that node would coordinate before this one does.
@@ -227,7 +230,7 @@ impl<const W: usize> Turn<'_, W> {
 
     #[inline(never)]
     pub fn set_timer(&mut self, timer: Timer, span: Duration) {
-        self.node.timers.set(timer, self.now + span);
+        self.node.timers.set(timer, self.node.now + span);
     }
 
     #[inline(never)]
@@ -241,7 +244,7 @@ impl<const W: usize> Turn<'_, W> {
     pub fn open_round(&mut self, awaited: NodeSet<W>, expects: Kind, wait: Duration) {
         // Answers that wait for a save say nothing of the network.
         let timed = wait < self.node.config.timing.distribute();
-        if self.node.call.open(awaited, expects, timed.then_some(self.now)).is_none() {
+        if self.node.call.open(awaited, expects, timed.then_some(self.node.now)).is_none() {
             self.fail(FailCause::NumbersExhausted);
         }
         self.set_timer(Timer::Phase, wait);
@@ -263,7 +266,7 @@ impl<const W: usize> Turn<'_, W> {
     /// Arms the next repeat of the open round, if an answer to it can still come in time.
     pub fn arm_repeat(&mut self, period: Duration) {
         let end = self.node.timers.deadline(Timer::Phase).unwrap_or(Instant::FAR);
-        if self.now + period + self.node.config.timing.tm < end {
+        if self.node.now + period + self.node.config.timing.tm < end {
             self.set_timer(Timer::Repeat, period);
         }
     }
@@ -314,7 +317,7 @@ impl<const W: usize> Turn<'_, W> {
         let timing = &self.node.config.timing;
         let peer = &mut self.node.peers[request.from];
         let call = (request.boot, request.call);
-        let now = self.now.0 as u32;
+        let now = self.node.now.0 as u32;
         if peer.answered_call == call && now.wrapping_sub(peer.answered_at) < hush.0 as u32 {
             let withheld = &mut self.node.counters.answers_withheld;
             *withheld = withheld.saturating_add(1);
@@ -323,7 +326,7 @@ impl<const W: usize> Turn<'_, W> {
         peer.answered_call = call;
         peer.answered_at = now;
         let delay = timing.answer_spacing.times(request.rank as u64);
-        let answer = DelayedAnswer { due: self.now + delay, request: *request, message };
+        let answer = DelayedAnswer { due: self.node.now + delay, request: *request, message };
         if delay == Duration::ZERO || self.node.delayed.push(answer).is_err() {
             self.send_answer(request, message, Duration::ZERO);
         } else {
@@ -345,7 +348,7 @@ impl<const W: usize> Turn<'_, W> {
             Durability::Group => Duration::ZERO,
         };
         let last = request.received + config.timing.tp + more;
-        let in_time = self.now + save_ahead <= last;
+        let in_time = self.node.now + save_ahead <= last;
         if in_time {
             self.out.must_leave_by(last);
         } else {
@@ -361,7 +364,7 @@ impl<const W: usize> Turn<'_, W> {
 
     /// Sends the answers whose time has come.
     pub fn send_due_answers(&mut self) {
-        while let Some(index) = self.node.delayed.iter().position(|answer| answer.due <= self.now) {
+        while let Some(index) = self.node.delayed.iter().position(|answer| answer.due <= self.node.now) {
             let answer = self.node.delayed.swap_remove(index);
             self.send_answer(&answer.request, answer.message, Duration::ZERO);
         }
@@ -381,7 +384,7 @@ impl<const W: usize> Turn<'_, W> {
             return;
         }
         if more == Duration::ZERO {
-            self.node.handling.note(self.now.since(request.received));
+            self.node.handling.note(self.node.now.since(request.received));
         }
         let envelope = Envelope::Reply { requester_boot: request.boot };
         self.emit(Destination::Node(request.from), request.call, envelope, message);

@@ -25,7 +25,7 @@ impl<const W: usize> Turn<'_, W> {
 
     /// Leave the probing of the coordinator to another node for two T, and what else it may need.
     pub fn postpone_quiet(&mut self, more: Duration) {
-        let earliest = self.now + self.node.config.timing.t.times(2) + more;
+        let earliest = self.node.now + self.node.config.timing.t.times(2) + more;
         if self.node.timers.deadline(Timer::Quiet).is_some_and(|quiet| quiet < earliest) {
             self.node.timers.set(Timer::Quiet, earliest);
         }
@@ -34,7 +34,7 @@ impl<const W: usize> Turn<'_, W> {
     /// Wait for no more than a usual silence, whatever was left to others.
     pub fn hasten_quiet(&mut self) {
         let timing = &self.node.config.timing;
-        let latest = self.now + timing.quiet;
+        let latest = self.node.now + timing.quiet;
         if self.node.timers.deadline(Timer::Quiet).is_some_and(|quiet| quiet > latest) {
             self.node.timers.set(Timer::Quiet, latest);
         }

@@ -61,7 +61,7 @@ impl<const W: usize> Bully<W> {
             return;
         }
         self.phase = Phase::Halting;
-        self.round_began = turn.now;
+        self.round_began = turn.node.now;
         turn.open_round(lower, Kind::HaltAck, turn.node.config.timing.t);
         self.send_request(turn);
         self.arm_halt_repeat(turn);
@@ -112,7 +112,7 @@ impl<const W: usize> Bully<W> {
     fn arm_halt_repeat(&mut self, turn: &mut Turn<'_, W>) {
         let timing = &turn.node.config.timing;
         let window = timing.halt_window();
-        let elapsed = turn.now.since(self.round_began);
+        let elapsed = turn.node.now.since(self.round_began);
         let last = timing.t.fraction(5, 8);
         let roomy = window >= timing.t.fraction(1, 16);
         let moments = if roomy {
@@ -217,7 +217,7 @@ impl<const W: usize> Bully<W> {
         if !coordinates || !matches!(self.phase, Phase::Idle | Phase::Check | Phase::Inquire) {
             return;
         }
-        if self.provocations.take(turn.now, turn.node.config.timing.check) {
+        if self.provocations.take(turn.node.now, turn.node.config.timing.check) {
             turn.note(Note::ProvokedBy(by));
             self.election(turn);
         }
@@ -301,7 +301,7 @@ impl<const W: usize> Bully<W> {
             }
             Phase::Halting => {
                 let Some(group) = state.halted_by else { return };
-                let elapsed = turn.now.since(self.round_began);
+                let elapsed = turn.node.now.since(self.round_began);
                 let window = turn.node.config.timing.halt_window();
                 let binding = elapsed == Duration::ZERO || elapsed <= window;
                 Message::Halt { group, binding }

@@ -208,7 +208,7 @@ impl<const W: usize> Bully<W> {
         let node = &turn.node;
         let timing = &node.config.timing;
         let above = node.seen.intersection(node.config.higher()).len() as u64 % 4;
-        let latest = turn.now + timing.t + timing.stagger.times(above);
+        let latest = turn.node.now + timing.t + timing.stagger.times(above);
         if node.timers.deadline(Timer::Quiet).is_none_or(|quiet| quiet > latest) {
             turn.node.timers.set(Timer::Quiet, latest);
         }

@@ -148,8 +148,8 @@ impl<const W: usize> Turn<'_, W> {
         if !group.is(&node.state.group) || node.state.status != Status::Normal {
             return false;
         }
-        indirect.note_spoke(request.from, self.now, &node.config);
-        let known = indirect.heard_of(coordinator, self.now, &node.config);
+        indirect.note_spoke(request.from, node.now, &node.config);
+        let known = indirect.heard_of(coordinator, node.now, &node.config);
         let mut heard = known.intersection(about);
         let missed = about.contains(me);
         if missed {

@@ -101,7 +101,7 @@ impl<const W: usize> Turn<'_, W> {
     pub fn sign_of_life(&mut self) {
         let node = &mut *self.node;
         if let (Some(coordinator), Some(group)) = (node.state.coordinator, node.state.group) {
-            node.watch.heard(self.now, (coordinator, group), &node.config);
+            node.watch.heard(node.now, (coordinator, group), &node.config);
         }
     }
 

@@ -40,7 +40,7 @@ impl<const W: usize> Invitation<W> {
     /// Whether a higher coordinator was heard in its last two periods of Beats.
     fn higher_is_near(&self, turn: &Turn<'_, W>) -> bool {
         let recent = self.near(turn);
-        self.higher_heard.is_some_and(|at| turn.now.since(at) < recent)
+        self.higher_heard.is_some_and(|at| turn.node.now.since(at) < recent)
     }
 
     /// Two periods of Beats and the way of one.
@@ -58,7 +58,7 @@ impl<const W: usize> Invitation<W> {
         self.phase = Phase::Check;
         self.roll_call = roll_call;
         self.postponed_checks = 0;
-        self.round_began = turn.now;
+        self.round_began = turn.node.now;
         self.others = NodeSet::EMPTY;
         let asked = if roll_call { others } else { others.difference(&turn.node.state.up) };
         turn.open_round(asked, Kind::AycAns, turn.node.config.timing.t);
@@ -71,11 +71,11 @@ impl<const W: usize> Invitation<W> {
             return;
         }
         if self.awaits_invitation_of(turn, from) {
-            self.higher_heard = Some(turn.now);
+            self.higher_heard = Some(turn.node.now);
             return;
         }
         let free = matches!(self.phase, Phase::Idle | Phase::Defer);
-        let due = turn.now >= self.foreign_beats_until && !self.higher_is_near(turn);
+        let due = turn.node.now >= self.foreign_beats_until && !self.higher_is_near(turn);
         if due && matches!(self.phase, Phase::Idle | Phase::Defer | Phase::Check) {
             turn.note(Note::Foreign(from));
         }
@@ -125,7 +125,7 @@ impl<const W: usize> Invitation<W> {
             if !self.roll_call {
                 // Heard but not hearing, or bad luck: do not ask again with every Beat.
                 let pause = timing.t.times(2 << self.empty_checks.min(8)).min(timing.check);
-                self.foreign_beats_until = turn.now + pause;
+                self.foreign_beats_until = turn.node.now + pause;
                 self.empty_checks += 1;
                 return;
             }
@@ -155,13 +155,13 @@ impl<const W: usize> Invitation<W> {
     /// A higher coordinator should invite; wait for it, but only as long as it is heard.
     fn defer(&mut self, turn: &mut Turn<'_, W>, span: Duration) {
         self.phase = Phase::Defer;
-        self.higher_heard = Some(turn.now);
-        let until = *self.defer_until.get_or_insert(turn.now + span);
-        turn.set_timer(Timer::Phase, self.near(turn).min(until.since(turn.now)));
+        self.higher_heard = Some(turn.node.now);
+        let until = *self.defer_until.get_or_insert(turn.node.now + span);
+        turn.set_timer(Timer::Phase, self.near(turn).min(until.since(turn.node.now)));
     }
 
     fn defer_ended(&mut self, turn: &mut Turn<'_, W>) {
-        let left = self.defer_until.map_or(Duration::ZERO, |until| until.since(turn.now));
+        let left = self.defer_until.map_or(Duration::ZERO, |until| until.since(turn.node.now));
         if left == Duration::ZERO {
             self.merge(turn, turn.node.state.up);
         } else if self.higher_is_near(turn) {
@@ -177,7 +177,7 @@ impl<const W: usize> Invitation<W> {
     fn check_lasted_t(&mut self, turn: &mut Turn<'_, W>) {
         let timing = turn.node.config.timing;
         let members_silent = !turn.node.state.up.intersection(turn.node.call.awaited()).is_empty();
-        let waited = turn.now.since(self.round_began);
+        let waited = turn.node.now.since(self.round_began);
         let patient = waited < timing.t.times(timing.patience);
         if self.roll_call && self.others.is_empty() && members_silent && patient {
             turn.set_timer(Timer::Phase, timing.t);
@@ -209,7 +209,7 @@ impl<const W: usize> Invitation<W> {
         state.up = NodeSet::EMPTY;
         state.status = Status::Election;
         self.phase = Phase::Merge;
-        self.round_began = turn.now;
+        self.round_began = turn.node.now;
         // Accepts are requests of their own; no reply belongs to this round.
         turn.open_round(invited, Kind::Accept, turn.node.config.timing.accept);
         if invited.is_empty() {
@@ -343,7 +343,7 @@ impl<const W: usize> Invitation<W> {
             Phase::Defer => self.defer_ended(turn),
             Phase::Merge => {
                 let timing = turn.node.config.timing;
-                let waited = turn.now.since(self.round_began);
+                let waited = turn.node.now.since(self.round_began);
                 if turn.node.call.awaited().is_empty() || waited >= timing.merge() {
                     self.merge_ended(turn);
                 } else {

@@ -130,7 +130,7 @@ impl<const W: usize> Invitation<W> {
         let timing = turn.node.config.timing;
         let soon = timing.beat + timing.tm;
         turn.set_timer(Timer::Check, soon);
-        self.foreign_beats_until = turn.now + soon;
+        self.foreign_beats_until = turn.node.now + soon;
     }
 
     /// An observer without a coordinator is in no state to work. Its group number serves for others

@@ -39,7 +39,7 @@ impl<const W: usize> Ring<W> {
         }
         self.phase = Phase::Idle;
         self.round = round;
-        self.joined = turn.now;
+        self.joined = turn.node.now;
         self.lap = Lap::Elect;
         self.own_save = None;
         self.ready = None;
@@ -259,7 +259,7 @@ impl<const W: usize> Ring<W> {
 
     pub(super) fn is_older_than_a_lap(&self, turn: &Turn<'_, W>) -> bool {
         let lap = turn.node.config.timing.lap(turn.node.config.members().len());
-        turn.now.since(self.joined) > lap
+        turn.node.now.since(self.joined) > lap
     }
 
     /// R5: every live node has joined. The next lap ends at the highest, so it begins behind it.

@@ -242,7 +242,7 @@ impl<const W: usize> Ring<W> {
 
     /// Somebody's message shows that the group of this node is not as it should be.
     fn provoked(&mut self, turn: &mut Turn<'_, W>, by: NodeId) {
-        if self.provocations.take(turn.now, turn.node.config.timing.check) {
+        if self.provocations.take(turn.node.now, turn.node.config.timing.check) {
             turn.note(Note::ProvokedBy(by));
             self.start(turn, NodeSet::EMPTY);
         }
