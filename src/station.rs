@@ -325,7 +325,7 @@ impl<const W: usize> Turn<'_, W> {
         }
         peer.answered_call = call;
         peer.answered_at = now;
-        let delay = timing.answer_spacing.times(request.rank as u64);
+        let delay = timing.answer_spacing.times(request.rank as u32);
         let answer = DelayedAnswer { due: self.node.now + delay, request: *request, message };
         if delay == Duration::ZERO || self.node.delayed.push(answer).is_err() {
             self.send_answer(request, message, Duration::ZERO);

@@ -18,7 +18,7 @@ impl<const W: usize> Turn<'_, W> {
         if let Some(coordinator) = node.state.coordinator {
             higher.remove(coordinator);
         }
-        let stagger = node.config.timing.stagger.times(higher.len() as u64);
+        let stagger = node.config.timing.stagger.times(higher.len() as u32);
         let span = node.watch.patience(&node.config) + stagger;
         self.set_timer(Timer::Quiet, span);
     }

@@ -148,7 +148,7 @@ impl<const W: usize> Bully<W> {
     fn arm_quiet(&mut self, turn: &mut Turn<'_, W>) {
         let node = &turn.node;
         let timing = &node.config.timing;
-        let stagger = |above: NodeSet<W>| timing.stagger.times(above.len() as u64);
+        let stagger = |above: NodeSet<W>| timing.stagger.times(above.len() as u32);
         let span = match (node.state.status, node.state.coordinator) {
             (Status::Normal, Some(coordinator)) if coordinator == node.config.id => {
                 turn.cancel(Timer::Quiet);
@@ -207,7 +207,7 @@ impl<const W: usize> Bully<W> {
     fn hurry(&mut self, turn: &mut Turn<'_, W>) {
         let node = &turn.node;
         let timing = &node.config.timing;
-        let above = node.seen.intersection(node.config.higher()).len() as u64 % 4;
+        let above = node.seen.intersection(node.config.higher()).len() as u32 % 4;
         let latest = turn.node.now + timing.t + timing.stagger.times(above);
         if node.timers.deadline(Timer::Quiet).is_none_or(|quiet| quiet > latest) {
             turn.node.timers.set(Timer::Quiet, latest);

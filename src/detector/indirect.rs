@@ -56,7 +56,7 @@ impl<const W: usize> Indirect<W> {
     /// Whoever misses its coordinator speaks again before this is over.
     pub(super) fn memory(config: &Config<W>) -> Duration {
         let timing = &config.timing;
-        timing.quiet.times(2) + timing.t + timing.stagger.times(config.members().len() as u64)
+        timing.quiet.times(2) + timing.t + timing.stagger.times(config.members().len() as u32)
     }
 
     fn note_spoke(&mut self, from: NodeId, now: Instant, config: &Config<W>) {

@@ -142,7 +142,7 @@ impl<const W: usize> Invitation<W> {
         }
         self.empty_checks = 0;
         let higher = self.others.iter().filter(|other| self.gives_way_to(turn, *other)).count();
-        let higher = higher as u64;
+        let higher = higher as u32;
         if turn.node.config.errata.has(Erratum::E21) {
             self.defer(turn, timing.check.times(2));
         } else if higher == 0 {

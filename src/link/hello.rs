@@ -85,7 +85,7 @@ impl<const W: usize> Turn<'_, W> {
         let soon = waking || self.node.greeted();
         if soon && self.node.timers.deadline(Timer::Hello).is_none() {
             let timing = &self.node.config.timing;
-            let rank = self.node.config.members().rank_by_id(self.me()) as u64;
+            let rank = self.node.config.members().rank_by_id(self.me()) as u32;
             let moment = timing.tp.fraction(1, 4) + timing.answer_spacing.times(rank);
             self.set_timer(Timer::Hello, moment);
         }
