@@ -11,6 +11,9 @@ use core::num::NonZeroU8;
 pub struct NodeId(NonZeroU8);
 
 impl NodeId {
+    /// The lowest.
+    pub const FIRST: Self = Self(NonZeroU8::MIN);
+
     /// `None` for 0, which names nobody.
     pub const fn new(id: u8) -> Option<Self> {
         match NonZeroU8::new(id) {

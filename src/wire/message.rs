@@ -199,63 +199,63 @@ impl<'a, const W: usize> Message<'a, W> {
     pub fn parse(frame: &Frame<'a>) -> Result<(Envelope<W>, Self), Reject> {
         let mut r = Reader::new(frame.body);
         let envelope = if frame.kind.is_reply() {
-            Envelope::Reply { requester_boot: r.u32()? }
+            Envelope::Reply { requester_boot: r.u32() }
         } else if frame.destination == Destination::All {
-            Envelope::Broadcast { awaited: r.set()? }
+            Envelope::Broadcast { awaited: r.set() }
         } else {
             Envelope::Request
         };
         let message = match frame.kind {
             Kind::AreYouThere => {
-                Self::AreYouThere { group: r.maybe_group::<W>()?, status: r.status()? }
+                Self::AreYouThere { group: r.maybe_group::<W>(), status: r.status() }
             }
-            Kind::AytAns => Self::AytAns { yes: r.flag()? },
-            Kind::AreYouNormal => Self::AreYouNormal { group: r.group::<W>()? },
-            Kind::AynAns => Self::AynAns { normal: r.flag()? },
-            Kind::Halt => Self::Halt { group: r.group::<W>()?, binding: r.flag()? },
+            Kind::AytAns => Self::AytAns { yes: r.flag() },
+            Kind::AreYouNormal => Self::AreYouNormal { group: r.group::<W>() },
+            Kind::AynAns => Self::AynAns { normal: r.flag() },
+            Kind::Halt => Self::Halt { group: r.group::<W>(), binding: r.flag() },
             Kind::HaltAck => Self::HaltAck,
-            Kind::NewCoordinator => Self::NewCoordinator { group: r.group::<W>()? },
-            Kind::NcAck => Self::NcAck { accepted: r.flag()? },
+            Kind::NewCoordinator => Self::NewCoordinator { group: r.group::<W>() },
+            Kind::NcAck => Self::NcAck { accepted: r.flag() },
             Kind::Ready => {
-                Self::Ready { group: r.group::<W>()?, up: r.set()?, definition: r.definition()? }
+                Self::Ready { group: r.group::<W>(), up: r.set(), definition: r.definition() }
             }
-            Kind::ReadyAck => Self::ReadyAck { accepted: r.flag()? },
-            Kind::ReadyAns => Self::ReadyAns { ok: r.flag()? },
+            Kind::ReadyAck => Self::ReadyAck { accepted: r.flag() },
+            Kind::ReadyAns => Self::ReadyAns { ok: r.flag() },
             Kind::AreYouCoordinator => {
-                Self::AreYouCoordinator { group: r.group::<W>()?, roll_call: r.flag()? }
+                Self::AreYouCoordinator { group: r.group::<W>(), roll_call: r.flag() }
             }
             Kind::AycAns => {
-                Self::AycAns { yes: r.flag()?, group: r.maybe_group::<W>()?, up: r.set()? }
+                Self::AycAns { yes: r.flag(), group: r.maybe_group::<W>(), up: r.set() }
             }
             Kind::Invitation => {
-                let group = r.group::<W>()?;
-                let invitees = Invitees::parse(&mut r)?;
+                let group = r.group::<W>();
+                let invitees = Invitees::parse(&mut r);
                 Self::Invitation { group, invitees }
             }
-            Kind::Accept => Self::Accept { group: r.group::<W>()? },
-            Kind::AcceptAns => Self::AcceptAns { ok: r.flag()? },
-            Kind::Beat => Self::Beat { group: r.group::<W>()?, normal: r.flag()? },
+            Kind::Accept => Self::Accept { group: r.group::<W>() },
+            Kind::AcceptAns => Self::AcceptAns { ok: r.flag() },
+            Kind::Beat => Self::Beat { group: r.group::<W>(), normal: r.flag() },
             Kind::Hello => {
-                let flags = r.byte()?;
+                let flags = r.byte();
                 if flags & !(HELLO_ASKS | HELLO_WAKING) != 0 {
-                    return Err(Reject::Field);
+                    r.refuse(Reject::Field);
                 }
                 Self::Hello {
                     asks: flags & HELLO_ASKS != 0,
                     waking: flags & HELLO_WAKING != 0,
-                    uptime_ms: r.u32()?,
-                    instance: r.u32()?,
-                    echoes: Echoes::parse(&mut r)?,
+                    uptime_ms: r.u32(),
+                    instance: r.u32(),
+                    echoes: Echoes::parse(&mut r),
                 }
             }
-            Kind::Clash => Self::Clash { instance: r.u32()? },
-            Kind::Elect => Self::Token(Token::parse(Lap::Elect, &mut r)?),
-            Kind::Coord => Self::Token(Token::parse(Lap::Coord, &mut r)?),
-            Kind::RingReady => Self::Token(Token::parse(Lap::Ready, &mut r)?),
+            Kind::Clash => Self::Clash { instance: r.u32() },
+            Kind::Elect => Self::Token(Token::parse(Lap::Elect, &mut r)),
+            Kind::Coord => Self::Token(Token::parse(Lap::Coord, &mut r)),
+            Kind::RingReady => Self::Token(Token::parse(Lap::Ready, &mut r)),
             Kind::HopAck => Self::HopAck,
-            Kind::HaveYouHeard => Self::HaveYouHeard { group: r.group::<W>()?, about: r.set()? },
-            Kind::Leaving => Self::Leaving { group: r.maybe_group::<W>()? },
-            Kind::Heard => Self::Heard { heard: r.set()? },
+            Kind::HaveYouHeard => Self::HaveYouHeard { group: r.group::<W>(), about: r.set() },
+            Kind::Leaving => Self::Leaving { group: r.maybe_group::<W>() },
+            Kind::Heard => Self::Heard { heard: r.set() },
         };
         r.end()?;
         Ok((envelope, message))
@@ -362,9 +362,9 @@ pub struct Echoes<'a>(&'a [u8]);
 impl<'a> Echoes<'a> {
     pub const NONE: Self = Self(&[]);
 
-    fn parse(r: &mut Reader<'a>) -> Result<Self, Reject> {
-        let count = usize::from(r.byte()?);
-        r.slice(count * ECHO_BYTES).map(Self)
+    fn parse(r: &mut Reader<'a>) -> Self {
+        let count = usize::from(r.byte());
+        Self(r.slice(count * ECHO_BYTES))
     }
 
     /// Whether node `id` is known in the boot `epoch`.
@@ -392,28 +392,29 @@ impl EchoList {
 }
 
 impl<'a, const W: usize> Token<'a, W> {
-    fn parse(lap: Lap, r: &mut Reader<'a>) -> Result<Self, Reject> {
-        Ok(Self {
+    fn parse(lap: Lap, r: &mut Reader<'a>) -> Self {
+        Self {
             lap,
-            run: r.group::<W>()?,
-            round: r.u32()?,
-            list: r.set()?,
-            suspects: r.set()?,
-            incumbent: Incumbent::parse::<W>(r)?,
-            definition: if lap == Lap::Ready { r.definition()? } else { &[] },
-        })
+            run: r.group::<W>(),
+            round: r.u32(),
+            list: r.set(),
+            suspects: r.set(),
+            incumbent: Incumbent::parse::<W>(r),
+            definition: if lap == Lap::Ready { r.definition() } else { &[] },
+        }
     }
 }
 
 impl Incumbent {
     /// Nobody is written as two zeros.
-    fn parse<const W: usize>(r: &mut Reader<'_>) -> Result<Option<Self>, Reject> {
-        match (NodeId::new(r.byte()?), r.byte()?) {
-            (Some(id), _) if !NodeSet::<W>::fits(id) => Err(Reject::Capacity),
-            (Some(id), members) => Ok(Some(Self { id, members })),
-            (None, 0) => Ok(None),
-            (None, _) => Err(Reject::Field),
+    fn parse<const W: usize>(r: &mut Reader<'_>) -> Option<Self> {
+        let (id, members) = (NodeId::new(r.byte()), r.byte());
+        match id {
+            Some(id) if !NodeSet::<W>::fits(id) => r.refuse(Reject::Capacity),
+            None if members != 0 => r.refuse(Reject::Field),
+            _ => {}
         }
+        id.map(|id| Self { id, members })
     }
 }
 
@@ -425,28 +426,28 @@ pub struct Invitees<'a, const W: usize> {
 }
 
 impl<'a, const W: usize> Invitees<'a, W> {
-    fn parse(r: &mut Reader<'a>) -> Result<Self, Reject> {
-        let count = r.byte()?;
+    fn parse(r: &mut Reader<'a>) -> Self {
+        let count = r.byte();
         let before = r.rest();
         for _ in 0..count {
-            Self::entry(r)?;
+            Self::entry(r);
         }
         let used = before.len() - r.rest().len();
-        Ok(Self { count, bytes: before.get(..used).unwrap_or(&[]) })
+        Self { count, bytes: before.get(..used).unwrap_or(&[]) }
     }
 
-    fn entry(r: &mut Reader<'a>) -> Result<(GroupId, NodeSet<W>), Reject> {
-        let leave = r.group::<W>()?;
+    fn entry(r: &mut Reader<'a>) -> (GroupId, NodeSet<W>) {
+        let leave = r.group::<W>();
         // The coordinator alone is the usual entry (every node of a cold start): no set needed.
-        let invited = r.set::<W>()?;
+        let invited = r.set::<W>();
         let invited = if invited.is_empty() { NodeSet::only(leave.coordinator) } else { invited };
-        Ok((leave, invited))
+        (leave, invited)
     }
 
     /// (group to leave, who of it is invited)
     pub fn iter(&self) -> impl Iterator<Item = (GroupId, NodeSet<W>)> + use<'a, W> {
         let mut r = Reader::new(self.bytes);
-        (0..self.count).map_while(move |_| Self::entry(&mut r).ok())
+        (0..self.count).map(move |_| Self::entry(&mut r))
     }
 }
 
