@@ -49,6 +49,7 @@ impl core::fmt::Display for NodeId {
 /// The number of a group (Invitation) or of an election (Bully): GM's pair of the coordinator that
 /// made it and a counter that it never uses twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(C)] // see `Station`
 pub struct GroupId {
     pub coordinator: NodeId,
     /// Boot epoch in the upper 32 bits, a sequence number within that boot in the lower.

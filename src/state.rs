@@ -81,6 +81,7 @@ impl Definition {
 
 /// S(i).
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[repr(C)] // see `Station`
 pub struct StateVector<const W: usize> {
     /// S(i).s
     pub status: Status,

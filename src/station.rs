@@ -91,42 +91,44 @@ pub enum Saving {
     BeforeAllElse,
 }
 
-/// The data of a node that does not belong to one algorithm alone.
+/// The data of a node that does not belong to one algorithm alone. It lies in memory as it stands here
+/// (`repr(C)`), what is used most in front: shorter instructions reach it.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Station<const W: usize> {
-    pub config: Config<W>,
+    pub state: StateVector<W>,
     /// The time of the event that is being handled. (In a [`Turn`] it would be two more words to hand
     /// from function to function.)
     pub now: Instant,
+    /// Why the node resets itself; nothing else of that step is carried out.
+    pub failed: Option<FailCause>,
+    pub mute: bool,
+    application_runs: bool,
     pub boot: u32,
-    pub state: StateVector<W>,
+    group_seq: u32,
+    last_ticket: u32,
+    /// The nodes that gave a sign of life since they were last found silent.
+    pub seen: NodeSet<W>,
+    /// The nodes that said that they leave since this node was last Normal, and have not been heard in a
+    /// later boot.
+    pub departed: NodeSet<W>,
     pub call: Call<W>,
-    pub link: Link<W>,
     pub timers: TimerTable,
+    pub config: Config<W>,
+    /// Watches the coordinator.
+    pub watch: Watch<W>,
+    pub last_progress: Instant,
+    /// The node that was last found dead, in the boot that it was known to be in.
+    buried: Option<(NodeId, u32)>,
     pub counters: Counters,
     /// From a call to its answers.
     pub round_trips: Histogram,
     /// From a reception to its answer, saves not counted.
     pub handling: Histogram,
-    /// The nodes that gave a sign of life since they were last found silent.
-    pub seen: NodeSet<W>,
-    /// Watches the coordinator.
-    pub watch: Watch<W>,
     /// How a coordinator watches its members.
     pub silence: Silence<W>,
     hold_off: HoldOff,
-    /// The nodes that said that they leave since this node was last Normal, and have not been heard in a
-    /// later boot.
-    pub departed: NodeSet<W>,
-    /// The node that was last found dead, in the boot that it was known to be in.
-    buried: Option<(NodeId, u32)>,
-    pub last_progress: Instant,
-    /// Why the node resets itself; nothing else of that step is carried out.
-    pub failed: Option<FailCause>,
-    pub mute: bool,
-    application_runs: bool,
-    group_seq: u32,
-    last_ticket: u32,
+    pub link: Link<W>,
     peers: PerNode<Peer, W>,
     delayed: heapless::Vec<DelayedAnswer<W>, DELAYED_ANSWERS_MAX>,
 }

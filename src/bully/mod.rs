@@ -54,19 +54,20 @@ enum Phase {
 }
 
 #[derive(Debug)]
+#[repr(C)] // see `Station`
 pub struct Bully<const W: usize> {
     phase: Phase,
+    /// A lower node that this one gives way to.
+    senior: Option<NodeId>,
     /// When the current round began.
     round_began: Instant,
     /// Nodes that showed during an election that they are no part of it.
     strangers: NodeSet<W>,
-    provocations: Budget,
-    /// A lower node that this one gives way to.
-    senior: Option<NodeId>,
     /// Higher nodes that give way to this one in the election that it begins.
     juniors: NodeSet<W>,
     /// The coordinator's own save of the group that it distributes.
     own_save: Option<Ticket>,
+    provocations: Budget,
     ready: Option<AcceptedReady>,
 }
 

@@ -69,28 +69,29 @@ struct Forward<const W: usize> {
 }
 
 #[derive(Debug)]
+#[repr(C)] // see `Station`
 pub struct Invitation<const W: usize> {
     phase: Phase,
     /// The Check that is under way asks every node, not only coordinators.
     roll_call: bool,
-    /// The coordinators that answered Check, and what they said.
+    postponed_checks: u8,
+    /// How many Checks in a row were caused by a Beat and found nobody.
+    empty_checks: u32,
+    /// The coordinators that answered Check; what they said is in `other`.
     others: NodeSet<W>,
-    other: PerNode<Other<W>, W>,
-    /// The group that the members of one's own old group are invited to leave, and who they are.
-    old: Option<(GroupId, NodeSet<W>)>,
     round_began: Instant,
     /// When a wait for higher coordinators ends, however often it is interrupted.
     defer_until: Option<Instant>,
-    forward: Option<Forward<W>>,
-    own_save: Option<Ticket>,
-    ready: Option<AcceptedReady>,
     /// When a higher foreign coordinator was last heard.
     higher_heard: Option<Instant>,
     /// Until then, Beats of foreign coordinators cause no Check.
     foreign_beats_until: Instant,
-    /// How many Checks in a row were caused by a Beat and found nobody.
-    empty_checks: u32,
-    postponed_checks: u8,
+    own_save: Option<Ticket>,
+    /// The group that the members of one's own old group are invited to leave, and who they are.
+    old: Option<(GroupId, NodeSet<W>)>,
+    forward: Option<Forward<W>>,
+    ready: Option<AcceptedReady>,
+    other: PerNode<Other<W>, W>,
 }
 
 impl<const W: usize> Invitation<W> {

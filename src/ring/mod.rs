@@ -99,26 +99,27 @@ enum Phase {
 }
 
 #[derive(Debug)]
+#[repr(C)] // see `Station`
 pub struct Ring<const W: usize> {
     phase: Phase,
-    /// The place of S(i).h among all runs: (round, h).
-    round: u32,
-    /// When the node joined that run.
-    joined: Instant,
-    /// The latest lap of it that the node took part in.
+    /// The latest lap of its run that the node took part in.
     lap: Lap,
-    list: NodeSet<W>,
-    suspects: NodeSet<W>,
-    incumbent: Option<Incumbent>,
-    /// How large the group was that this node coordinated last, if it has been in no other since.
-    led: u8,
     /// Who is to take the token.
     next: Option<NodeId>,
+    /// How large the group was that this node coordinated last, if it has been in no other since.
+    led: u8,
     /// How many of one's own runs in a row came to nothing.
     failed_runs: u8,
-    provocations: Budget,
+    incumbent: Option<Incumbent>,
+    /// The place of S(i).h among all runs: (round, h).
+    round: u32,
+    list: NodeSet<W>,
+    suspects: NodeSet<W>,
+    /// When the node joined that run.
+    joined: Instant,
     /// The coordinator's own save of the group that it distributes.
     own_save: Option<Ticket>,
+    provocations: Budget,
     ready: Option<AcceptedReady>,
 }
 
