@@ -179,15 +179,15 @@ impl<const W: usize> Effects<W> {
         }
     }
 
-    /// `write` fills the datagram and returns its length.
-    pub(crate) fn push_datagram(
-        &mut self,
-        to: Destination,
-        kind: Kind,
-        write: impl FnOnce(&mut [u8]) -> Option<usize>,
-    ) {
+    /// Where the next datagram is written.
+    pub(crate) fn room(&mut self) -> &mut [u8] {
+        self.room.get_mut(self.used..).unwrap_or_default()
+    }
+
+    /// A datagram of this length has been written; `None`: there was no room.
+    pub(crate) fn push_datagram(&mut self, to: Destination, kind: Kind, len: Option<usize>) {
         let start = self.used;
-        let Some(len) = self.room.get_mut(start..).and_then(write) else {
+        let Some(len) = len else {
             self.overflowed += 1;
             return;
         };

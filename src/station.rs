@@ -404,14 +404,14 @@ impl<const W: usize> Turn<'_, W> {
         if self.node.failed.is_some() {
             return;
         }
-        if self.emit_clear(to, call, &envelope, &message) {
+        let kind = message.kind();
+        if self.emit_clear(to, call, &envelope, &message, kind) {
             return;
         }
         let Some(sequence) = self.node.link.next_sequence() else {
             self.fail(FailCause::NumbersExhausted);
             return;
         };
-        let kind = message.kind();
         let slot = &self.node.link.keys().send;
         let header = Header {
             kind,
@@ -423,9 +423,9 @@ impl<const W: usize> Turn<'_, W> {
             key: slot.id,
         };
         let numbers = (call, self.node.link.epoch_of(to));
-        self.out.push_datagram(to, kind, |room| {
-            seal::seal(&header, &slot.key, numbers, &envelope, &message, room)
-        });
+        let room = self.out.room();
+        let len = seal::seal(&header, &slot.key, numbers, &envelope, &message, room);
+        self.out.push_datagram(to, kind, len);
     }
 
     /// Sends a Ready with the definition of the state vector: to the open round, or to one node.

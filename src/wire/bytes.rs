@@ -150,6 +150,7 @@ impl<'a> Writer<'a> {
         Self { room, used: 0, overrun: false }
     }
 
+    #[inline(never)] // asked for in many places
     pub fn slice(&mut self, bytes: &[u8]) {
         match self.room.get_mut(self.used..self.used + bytes.len()) {
             Some(place) => {
