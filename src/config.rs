@@ -140,10 +140,16 @@ impl Timing {
         self.t.minus(self.t_min())
     }
 
-    /// How long a round with all its repeats may last when every answer waits for a save.
+    /// How long a round with all its repeats may last.
+    #[must_use]
+    pub fn patient(&self) -> Duration {
+        self.t.times(self.patience)
+    }
+
+    /// The same when every answer waits for a save.
     #[must_use]
     pub fn distribute(&self) -> Duration {
-        self.t.times(self.patience) + self.ts
+        self.patient() + self.ts
     }
 
     /// How long an inviter waits for those who have not accepted, with repeats.

@@ -242,21 +242,27 @@ impl<const W: usize> Node<W> {
                 turn.node.last_progress = now;
                 turn.say_clash();
             }
-            Event::Saved(ticket) => match &mut self.election {
-                Election::Bully(bully) => bully.saved(&mut turn, ticket),
-                Election::Invitation(invitation) => invitation.saved(&mut turn, ticket),
-                Election::Ring(ring) => ring.saved(&mut turn, ticket),
-            },
+            Event::Saved(ticket) => {
+                let save = turn.node.saving.take_if(|save| save.ticket == ticket);
+                match (&mut self.election, save) {
+                    (_, None) => {}
+                    (Election::Bully(bully), Some(save)) => bully.saved(&mut turn, save.ready),
+                    (Election::Invitation(invitation), Some(save)) => {
+                        invitation.saved(&mut turn, save.ready);
+                    }
+                    (Election::Ring(ring), Some(save)) => ring.saved(&mut turn, save.ready),
+                }
+            }
             Event::SaveFailed => {
                 turn.mute(MuteReason::StateNotDurable);
                 self.life = Life::Down;
             }
-            Event::Reorganized { group, definition } => match &mut self.election {
-                Election::Bully(bully) => bully.reorganized(&mut turn, group, definition),
-                Election::Invitation(invitation) => {
-                    invitation.reorganized(&mut turn, group, definition);
-                }
-                Election::Ring(ring) => ring.reorganized(&mut turn, group, definition),
+            // Of another group it comes too late.
+            Event::Reorganized { group, .. } if !group.is(&turn.node.state.group) => {}
+            Event::Reorganized { definition, .. } => match &mut self.election {
+                Election::Bully(bully) => bully.reorganized(&mut turn, definition),
+                Election::Invitation(invitation) => invitation.reorganized(&mut turn, definition),
+                Election::Ring(ring) => ring.reorganized(&mut turn, definition),
             },
         }
         if turn.node.mute {

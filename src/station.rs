@@ -10,6 +10,7 @@ use crate::call::Call;
 use crate::config::{Config, Durability};
 use crate::detector::Watch;
 use crate::effects::{Effect, Effects, FailCause, MuteReason, Note, Ticket};
+use crate::forming::Save;
 use crate::hold_off::HoldOff;
 use crate::id::{GroupId, NodeId, NodeSet, PerNode};
 use crate::key::Keys;
@@ -60,14 +61,6 @@ pub struct Request {
     pub received: Instant,
 }
 
-/// A Ready that this node has accepted and that is being made durable.
-#[derive(Debug, Clone, Copy)]
-pub struct AcceptedReady {
-    pub ticket: Ticket,
-    pub request: Request,
-    pub group: GroupId,
-}
-
 #[derive(Debug, Clone, Copy)]
 struct Peer {
     answered_call: (u32, u32),
@@ -113,6 +106,8 @@ pub struct Station<const W: usize> {
     /// later boot.
     pub departed: NodeSet<W>,
     pub call: Call<W>,
+    /// The save that the group of this node waits for.
+    pub saving: Option<Save>,
     pub timers: TimerTable,
     pub config: Config<W>,
     /// Watches the coordinator.
@@ -159,6 +154,7 @@ impl<const W: usize> Station<W> {
             handling: times,
             seen: NodeSet::EMPTY,
             last_progress: Instant(0),
+            saving: None,
             failed: None,
             mute: false,
             application_runs: false,
@@ -240,6 +236,14 @@ impl<const W: usize> Turn<'_, W> {
         self.node.timers.cancel(timer);
     }
 
+    pub fn arm_check(&mut self) {
+        self.set_timer(Timer::Check, self.node.config.timing.check);
+    }
+
+    pub fn arm_beat(&mut self) {
+        self.set_timer(Timer::Beat, self.node.config.timing.beat);
+    }
+
     // --- calls ------------------------------------------------------------------------------
 
     /// Opens a round to `awaited` whose replies are of one kind, and which ends after `wait` unless it is closed before.
@@ -271,6 +275,12 @@ impl<const W: usize> Turn<'_, W> {
         if self.node.now + period + self.node.config.timing.tm < end {
             self.set_timer(Timer::Repeat, period);
         }
+    }
+
+    /// Questions whether a node is there are repeated twice as often, and where something is lost more
+    /// is likely to be.
+    pub fn arm_early_repeat(&mut self) {
+        self.arm_repeat(self.node.config.timing.repeat.fraction(1, 2));
     }
 
     /// Ends the round and the timers that belong to it.
@@ -366,7 +376,9 @@ impl<const W: usize> Turn<'_, W> {
 
     /// Sends the answers whose time has come.
     pub fn send_due_answers(&mut self) {
-        while let Some(index) = self.node.delayed.iter().position(|answer| answer.due <= self.node.now) {
+        while let Some(index) =
+            self.node.delayed.iter().position(|answer| answer.due <= self.node.now)
+        {
             let answer = self.node.delayed.swap_remove(index);
             self.send_answer(&answer.request, answer.message, Duration::ZERO);
         }

@@ -2,8 +2,8 @@
 //! same in several algorithms.
 
 use crate::detector::FailureDetector;
-use crate::effects::{Effect, Note};
-use crate::id::{GroupId, NodeId, NodeSet};
+use crate::effects::Note;
+use crate::id::{NodeId, NodeSet};
 use crate::state::Status;
 use crate::station::Turn;
 use crate::time::Duration;
@@ -48,10 +48,9 @@ impl<const W: usize> Turn<'_, W> {
     /// The coordinator has been silent for too long: is it there?
     pub fn probe(&mut self, coordinator: NodeId) {
         self.suspect(coordinator);
-        let timing = self.node.config.timing;
-        self.open_round(NodeSet::only(coordinator), Kind::AytAns, timing.t);
+        self.open_round(NodeSet::only(coordinator), Kind::AytAns, self.node.config.timing.t);
         self.send_probe();
-        self.arm_repeat(timing.repeat.fraction(1, 2));
+        self.arm_early_repeat();
     }
 
     /// A broadcast, so that the other members know that they need not ask.
@@ -63,12 +62,6 @@ impl<const W: usize> Turn<'_, W> {
     /// The coordinator has been silent for too long; `true` if others are asked about it first.
     pub fn ask_about_coordinator(&mut self, coordinator: NodeId) -> bool {
         self.status() == Status::Normal && self.inquire(NodeSet::only(coordinator))
-    }
-
-    /// A group has formed.
-    pub fn all_members_heard(&mut self) {
-        let node = &mut *self.node;
-        node.silence.heard(&node.state.up);
     }
 
     /// A Check ends: the members that have been silent in too many of them in a row.
@@ -86,13 +79,6 @@ impl<const W: usize> Turn<'_, W> {
         self.inquire(one)
     }
 
-    /// Asks the application for the definition of `group`, which this node coordinates.
-    pub fn reorganize(&mut self, group: GroupId) {
-        self.set_timer(Timer::Phase, self.node.config.timing.reorganize);
-        let members = self.node.state.up.with(self.me());
-        self.out.push(Effect::Reorganize { group, members });
-    }
-
     /// An observer without a coordinator, in a group number that serves only to be invited by.
     pub fn is_lone_observer(&self) -> bool {
         let state = &self.node.state;
@@ -107,7 +93,7 @@ impl<const W: usize> Turn<'_, W> {
         }
         if let Some(group) = self.node.state.group {
             self.announce(Message::Beat { group, normal });
-            self.set_timer(Timer::Beat, self.node.config.timing.beat);
+            self.arm_beat();
         }
     }
 }

@@ -22,11 +22,10 @@ mod tests;
 
 use crate::budget::Budget;
 use crate::detector::FailureDetector;
-use crate::effects::Ticket;
 use crate::errata::Erratum;
 use crate::id::{NodeId, NodeSet};
 use crate::state::Status;
-use crate::station::{AcceptedReady, Turn};
+use crate::station::Turn;
 use crate::time::{Duration, Instant};
 use crate::timers::Timer;
 use crate::wire::Message;
@@ -65,10 +64,7 @@ pub struct Bully<const W: usize> {
     strangers: NodeSet<W>,
     /// Higher nodes that give way to this one in the election that it begins.
     juniors: NodeSet<W>,
-    /// The coordinator's own save of the group that it distributes.
-    own_save: Option<Ticket>,
     provocations: Budget,
-    ready: Option<AcceptedReady>,
 }
 
 impl<const W: usize> Bully<W> {
@@ -80,14 +76,12 @@ impl<const W: usize> Bully<W> {
             provocations: Budget::FULL,
             senior: None,
             juniors: NodeSet::EMPTY,
-            own_save: None,
-            ready: None,
         }
     }
 
     /// B1: the node has woken and its boot epoch is durable.
     pub fn recovery(&mut self, turn: &mut Turn<'_, W>) {
-        turn.set_timer(Timer::Check, turn.node.config.timing.check);
+        turn.arm_check();
         // The greeting has lasted T unless all have answered: it has asked who is there, but for
         // those who speak version 1.
         let asked = self.asked(turn, Phase::Ask);
@@ -246,7 +240,7 @@ impl<const W: usize> Bully<W> {
         {
             let normal = turn.status() == Status::Normal;
             turn.announce(Message::Beat { group, normal });
-            turn.set_timer(Timer::Beat, turn.node.config.timing.beat);
+            turn.arm_beat();
         }
     }
 }

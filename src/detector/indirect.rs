@@ -98,11 +98,17 @@ impl<const W: usize> Turn<'_, W> {
         indirect.about = about;
         self.cancel(Timer::Quiet);
         // Others each time, so that nobody depends on the same few links.
-        let skip = self.node.call.number() as usize % others.len();
-        let asked = others.iter().skip(skip).chain(others.iter()).take(ASKED_MAX).collect();
+        let mut next = others.iter().nth(self.node.call.number() as usize % others.len());
+        let mut asked = NodeSet::EMPTY;
+        for _ in 0..ASKED_MAX {
+            if let Some(member) = next {
+                asked.insert(member);
+                next = others.next_after(member);
+            }
+        }
         self.open_round(asked, Kind::Heard, wait);
         self.send_inquiry();
-        self.arm_repeat(self.node.config.timing.repeat.fraction(1, 2));
+        self.arm_early_repeat();
         true
     }
 

@@ -2,11 +2,11 @@
 
 use super::{Invitation, Other, Phase};
 use crate::call::Standing;
-use crate::effects::{Note, Ticket};
+use crate::effects::Note;
 use crate::errata::Erratum;
 use crate::id::{GroupId, NodeId, NodeSet};
-use crate::state::{Definition, Status};
-use crate::station::{Request, Saving, Turn};
+use crate::state::Status;
+use crate::station::{Request, Turn};
 use crate::time::Duration;
 use crate::timers::Timer;
 use crate::wire::{InviteeList, Kind, Message, Reject};
@@ -23,15 +23,14 @@ const POSTPONED_CHECKS_MAX: u8 = 3;
 impl<const W: usize> Invitation<W> {
     /// I2, every P: ask everybody, which is also the roll call of one's own members (I21).
     pub(super) fn check_due(&mut self, turn: &mut Turn<'_, W>) {
-        let timing = turn.node.config.timing;
-        turn.set_timer(Timer::Check, timing.check);
+        turn.arm_check();
         if self.phase != Phase::Idle {
             return;
         }
         if self.higher_is_near(turn) && self.postponed_checks < POSTPONED_CHECKS_MAX {
             // An invitation is probably on its way.
             self.postponed_checks += 1;
-            turn.set_timer(Timer::Check, timing.t.times(2));
+            turn.set_timer(Timer::Check, turn.node.config.timing.t.times(2));
             return;
         }
         self.check(turn, true);
@@ -178,7 +177,7 @@ impl<const W: usize> Invitation<W> {
         let timing = turn.node.config.timing;
         let members_silent = !turn.node.state.up.intersection(turn.node.call.awaited()).is_empty();
         let waited = turn.node.now.since(self.round_began);
-        let patient = waited < timing.t.times(timing.patience);
+        let patient = waited < timing.patient();
         if self.roll_call && self.others.is_empty() && members_silent && patient {
             turn.set_timer(Timer::Phase, timing.t);
         } else {
@@ -287,37 +286,30 @@ impl<const W: usize> Invitation<W> {
     }
 
     /// I12
-    pub fn reorganized(&mut self, turn: &mut Turn<'_, W>, group: GroupId, definition: &[u8]) {
-        if self.phase != Phase::Reorg || !group.is(&turn.node.state.group) {
+    pub fn reorganized(&mut self, turn: &mut Turn<'_, W>, definition: &[u8]) {
+        if self.phase != Phase::Reorg {
             return;
         }
-        let Some(definition) = Definition::new(definition) else {
+        if !turn.define(definition) {
             self.recovery(turn);
             return;
-        };
-        turn.node.state.definition = Some(definition);
+        }
         self.phase = Phase::Distribute;
         let wait = turn.node.config.timing.distribute();
         turn.open_round(turn.node.state.up, Kind::ReadyAns, wait);
         self.send_request(turn);
-        self.own_save = match turn.save() {
-            Saving::Later(ticket) => Some(ticket),
-            Saving::BeforeAllElse => None,
-        };
+        turn.save_group(None);
     }
 
     /// I14
     fn finish_if_complete(&mut self, turn: &mut Turn<'_, W>) {
         let complete = turn.node.call.is_complete(turn.node.config.errata);
-        if self.phase != Phase::Distribute || self.own_save.is_some() || !complete {
+        if self.phase != Phase::Distribute || turn.node.saving.is_some() || !complete {
             return;
         }
         self.phase = Phase::Idle;
         turn.close_round();
-        turn.node.state.status = Status::Normal;
-        turn.start_application();
-        turn.all_members_heard();
-        turn.set_timer(Timer::Check, turn.node.config.timing.check);
+        turn.group_formed();
         turn.beat();
     }
 
@@ -386,7 +378,7 @@ impl<const W: usize> Invitation<W> {
         self.send_request(turn);
         let period = turn.node.config.timing.repeat;
         match self.phase {
-            Phase::Probe => turn.arm_repeat(period.fraction(1, 2)),
+            Phase::Probe => turn.arm_early_repeat(),
             // These may last longer than their first deadline says.
             Phase::Check | Phase::Merge => turn.set_timer(Timer::Repeat, period),
             _ => turn.arm_repeat(period),
@@ -399,7 +391,7 @@ impl<const W: usize> Invitation<W> {
         match self.phase {
             Phase::Check => {
                 // As good as a Beat to the members.
-                turn.set_timer(Timer::Beat, turn.node.config.timing.beat);
+                turn.arm_beat();
                 let roll_call = self.roll_call;
                 turn.broadcast_round(Message::AreYouCoordinator { group, roll_call });
             }
@@ -469,13 +461,10 @@ impl<const W: usize> Invitation<W> {
     }
 
     /// A state vector is durable: the coordinator's own, or the one that a Ready waits for.
-    pub fn saved(&mut self, turn: &mut Turn<'_, W>, ticket: Ticket) {
-        if self.own_save == Some(ticket) {
-            self.own_save = None;
-            self.finish_if_complete(turn);
-        }
-        if let Some(ready) = self.ready.take_if(|ready| ready.ticket == ticket) {
-            self.accept_ready(turn, &ready.request, ready.group);
+    pub fn saved(&mut self, turn: &mut Turn<'_, W>, ready: Option<Request>) {
+        match ready {
+            None => self.finish_if_complete(turn),
+            Some(request) => self.accept_ready(turn, &request),
         }
     }
 }

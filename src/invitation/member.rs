@@ -4,8 +4,8 @@
 use super::{Forward, Invitation, Phase};
 use crate::errata::Erratum;
 use crate::id::{GroupId, NodeId, NodeSet};
-use crate::state::{Definition, Status};
-use crate::station::{AcceptedReady, Request, Saving, Turn};
+use crate::state::Status;
+use crate::station::{Request, Turn};
 use crate::time::Duration;
 use crate::timers::Timer;
 use crate::wire::{InviteeList, Invitees, Kind, Message, Reject};
@@ -168,12 +168,11 @@ impl<const W: usize> Invitation<W> {
             self.forward = Some(Forward { leave: own_group, members: left_behind });
         }
         self.phase = Phase::Accepting;
-        let timing = turn.node.config.timing;
-        let wait = timing.t.times(timing.patience);
+        let wait = turn.node.config.timing.patient();
         turn.open_round(NodeSet::only(group.coordinator), Kind::AcceptAns, wait);
-        turn.set_timer(Timer::Limit, timing.limit());
+        turn.set_timer(Timer::Limit, turn.node.config.timing.limit());
         self.send_request(turn);
-        turn.set_timer(Timer::Repeat, timing.t);
+        turn.set_timer(Timer::Repeat, turn.node.config.timing.t);
     }
 
     /// The members whom the Invitation did not name learn of it from their old coordinator.
@@ -225,42 +224,25 @@ impl<const W: usize> Invitation<W> {
             turn.answer(request, Message::ReadyAns { ok: false });
             return;
         }
-        if self.ready.is_some() {
+        if turn.node.saving.is_some() || !turn.define(definition) {
             return;
         }
-        let Some(definition) = Definition::new(definition) else { return };
         if self.phase == Phase::Accepting {
             // Ready overtook AcceptAns, and says as much.
             self.accept_confirmed(turn);
         }
-        turn.node.state.definition = Some(definition);
         turn.node.state.up = up.with(request.from).without(me);
-        match turn.save() {
-            Saving::Later(ticket) => {
-                self.ready = Some(AcceptedReady { ticket, request: *request, group });
-            }
-            Saving::BeforeAllElse => self.accept_ready(turn, request, group),
+        if turn.save_group(Some(*request)) {
+            self.accept_ready(turn, request);
         }
         self.heard(turn);
     }
 
     /// The state vector with the definition is durable.
-    pub(super) fn accept_ready(
-        &mut self,
-        turn: &mut Turn<'_, W>,
-        request: &Request,
-        group: GroupId,
-    ) {
-        if turn.status() != Status::Reorganization || !group.is(&turn.node.state.group) {
-            return;
+    pub(super) fn accept_ready(&mut self, turn: &mut Turn<'_, W>, request: &Request) {
+        if turn.accept_ready(request, Message::ReadyAns { ok: true }) {
+            turn.cancel(Timer::Limit);
+            self.heard(turn);
         }
-        if !turn.in_time(request, turn.node.config.timing.ts) {
-            return;
-        }
-        turn.node.state.status = Status::Normal;
-        turn.cancel(Timer::Limit);
-        turn.start_application();
-        turn.answer_after_save(request, Message::ReadyAns { ok: true });
-        self.heard(turn);
     }
 }

@@ -25,10 +25,10 @@ mod member;
 #[cfg(test)]
 mod tests;
 
-use crate::effects::{Note, Ticket};
+use crate::effects::Note;
 use crate::id::{GroupId, NodeId, NodeSet, PerNode};
 use crate::state::{Definition, Status};
-use crate::station::{AcceptedReady, Turn};
+use crate::station::Turn;
 use crate::time::{Duration, Instant};
 use crate::timers::Timer;
 
@@ -86,11 +86,9 @@ pub struct Invitation<const W: usize> {
     higher_heard: Option<Instant>,
     /// Until then, Beats of foreign coordinators cause no Check.
     foreign_beats_until: Instant,
-    own_save: Option<Ticket>,
     /// The group that the members of one's own old group are invited to leave, and who they are.
     old: Option<(GroupId, NodeSet<W>)>,
     forward: Option<Forward<W>>,
-    ready: Option<AcceptedReady>,
     other: PerNode<Other<W>, W>,
 }
 
@@ -105,8 +103,6 @@ impl<const W: usize> Invitation<W> {
             round_began: Instant(0),
             defer_until: None,
             forward: None,
-            own_save: None,
-            ready: None,
             higher_heard: None,
             foreign_beats_until: Instant(0),
             empty_checks: 0,
@@ -184,7 +180,7 @@ impl<const W: usize> Invitation<W> {
         // Saved, but nothing waits for it.
         let _lazily = turn.save();
         turn.start_application();
-        turn.set_timer(Timer::Check, turn.node.config.timing.check);
+        turn.arm_check();
         turn.beat();
     }
 
@@ -195,8 +191,7 @@ impl<const W: usize> Invitation<W> {
         turn.cancel(Timer::Quiet);
         turn.cancel(Timer::Limit);
         turn.cancel(Timer::Beat);
-        self.own_save = None;
-        self.ready = None;
+        turn.node.saving = None;
         self.forward = None;
         self.old = None;
         self.defer_until = None;

@@ -68,7 +68,9 @@ impl<const W: usize> Turn<'_, W> {
                 let together = self.woke_together(uptime_ms);
                 let link = &mut self.node.link;
                 link.stays_for_instance = together && link.instance > instance;
-                if !link.stays_for_instance && (together || link.uptime_ms(self.node.now) < uptime_ms) {
+                if !link.stays_for_instance
+                    && (together || link.uptime_ms(self.node.now) < uptime_ms)
+                {
                     // The last word: it shows this node to the other one.
                     self.answer_twin(opened.frame.boot);
                     self.fall_silent();

@@ -72,10 +72,10 @@ mod monitor;
 mod tests;
 
 use crate::budget::Budget;
-use crate::effects::{Note, Ticket};
+use crate::effects::Note;
 use crate::id::{NodeId, NodeSet};
 use crate::state::Status;
-use crate::station::{AcceptedReady, Turn};
+use crate::station::Turn;
 use crate::time::Instant;
 use crate::timers::Timer;
 use crate::wire::{Incumbent, Lap};
@@ -117,10 +117,7 @@ pub struct Ring<const W: usize> {
     suspects: NodeSet<W>,
     /// When the node joined that run.
     joined: Instant,
-    /// The coordinator's own save of the group that it distributes.
-    own_save: Option<Ticket>,
     provocations: Budget,
-    ready: Option<AcceptedReady>,
 }
 
 impl<const W: usize> Ring<W> {
@@ -137,8 +134,6 @@ impl<const W: usize> Ring<W> {
             next: None,
             failed_runs: 0,
             provocations: Budget::FULL,
-            own_save: None,
-            ready: None,
         }
     }
 
@@ -267,19 +262,18 @@ impl<const W: usize> Ring<W> {
     }
 
     fn repeat(&mut self, turn: &mut Turn<'_, W>) {
-        let period = turn.node.config.timing.repeat;
         match self.phase {
             Phase::Hop => self.send_token(turn),
             Phase::Probe => turn.send_probe(),
             Phase::Inquire => turn.send_inquiry(),
             Phase::Check => {
                 self.send_check(turn);
-                turn.arm_repeat(period);
+                turn.arm_repeat(turn.node.config.timing.repeat);
                 return;
             }
             Phase::Waking | Phase::Idle | Phase::Reorg => return,
         }
-        turn.arm_repeat(period.fraction(1, 2));
+        turn.arm_early_repeat();
     }
 }
 
