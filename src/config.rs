@@ -136,6 +136,7 @@ impl Timing {
     /// How far into the Halt round a repeat may still halt a node for the first time: everything that
     /// such a node sent before has then arrived when the round ends.
     #[must_use]
+    #[inline(never)]
     pub fn halt_window(&self) -> Duration {
         self.t.minus(self.t_min())
     }
@@ -308,6 +309,7 @@ pub struct Valid<const W: usize>(pub(crate) Config<W>);
 
 impl<const W: usize> Config<W> {
     /// A configuration whose member table holds nobody yet.
+    #[inline(never)] // so that the spans are copied as a whole, not one by one
     pub fn new(id: NodeId, algorithm: Algorithm, durability: Durability, timing: Timing) -> Self {
         Self {
             id,

@@ -309,20 +309,16 @@ impl<const W: usize> Turn<'_, W> {
     /// Answers a request that waits for an answer of this node; not twice within a round trip,
     /// because then the first answer may still be under way.
     pub fn answer(&mut self, request: &Request, message: Message<'static, W>) {
-        self.answer_unless_within(self.node.config.timing.tm.times(2), request, message);
+        self.answer_unless_within(self.node.config.timing.tm.times(2).0 as u32, request, message);
     }
 
     /// Answers however often it is asked: where silence counts as death, no answer is too many.
     pub fn answer_each(&mut self, request: &Request, message: Message<'static, W>) {
-        self.answer_unless_within(Duration::ZERO, request, message);
+        self.answer_unless_within(0, request, message);
     }
 
-    fn answer_unless_within(
-        &mut self,
-        hush: Duration,
-        request: &Request,
-        message: Message<'static, W>,
-    ) {
+    /// `hush`: in microseconds.
+    fn answer_unless_within(&mut self, hush: u32, request: &Request, message: Message<'static, W>) {
         if !request.named {
             return;
         }
@@ -330,7 +326,7 @@ impl<const W: usize> Turn<'_, W> {
         let peer = &mut self.node.peers[request.from];
         let call = (request.boot, request.call);
         let now = self.node.now.0 as u32;
-        if peer.answered_call == call && now.wrapping_sub(peer.answered_at) < hush.0 as u32 {
+        if peer.answered_call == call && now.wrapping_sub(peer.answered_at) < hush {
             let withheld = &mut self.node.counters.answers_withheld;
             *withheld = withheld.saturating_add(1);
             return;
@@ -440,10 +436,15 @@ impl<const W: usize> Turn<'_, W> {
         self.out.push_datagram(to, kind, len);
     }
 
+    /// A copy of the definition: its bytes must not be borrowed from the node that sends them.
+    #[inline(never)]
+    pub fn definition(&self) -> Definition {
+        self.node.state.definition.clone().unwrap_or(Definition::SINGLE)
+    }
+
     /// Sends a Ready with the definition of the state vector: to the open round, or to one node.
     pub fn send_ready(&mut self, group: GroupId, to: Option<NodeId>) {
-        // The bytes must not be borrowed from the node that sends them.
-        let definition = self.node.state.definition.clone().unwrap_or(Definition::SINGLE);
+        let definition = self.definition();
         let up = self.node.state.up;
         let message = Message::Ready { group, up, definition: definition.as_bytes() };
         match to {
@@ -510,6 +511,7 @@ impl<const W: usize> Turn<'_, W> {
         self.note(Note::Mute(reason));
     }
 
+    #[inline(never)] // copied nine times otherwise
     pub fn fail(&mut self, cause: FailCause) {
         if self.node.failed.is_none() {
             self.node.failed = Some(cause);

@@ -50,6 +50,7 @@ impl Duration {
     }
 
     #[must_use]
+    #[inline(never)]
     pub const fn minus(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }

@@ -96,16 +96,15 @@ impl<const W: usize> Bully<W> {
     /// them costs another election), then one for the acknowledgements alone.
     fn arm_halt_repeat(&mut self, turn: &mut Turn<'_, W>) {
         let timing = &turn.node.config.timing;
-        let window = timing.halt_window();
+        let (t, window) = (timing.t, timing.halt_window());
         let elapsed = turn.node.now.since(self.round_began);
-        let last = timing.t.fraction(5, 8);
-        let roomy = window >= timing.t.fraction(1, 16);
-        let moments = if roomy {
-            [window.fraction(1, 3), window.fraction(2, 3), window, last.max(window)]
-        } else {
-            [timing.t.fraction(1, 2); 4]
+        let roomy = window >= t.fraction(1, 16);
+        let moment = |repeat| match repeat {
+            _ if !roomy => t.fraction(1, 2),
+            1..=3 => window.fraction(repeat, 3),
+            _ => t.fraction(5, 8).max(window),
         };
-        match moments.into_iter().find(|moment| *moment > elapsed) {
+        match (1..=4).map(moment).find(|moment| *moment > elapsed) {
             Some(moment) => turn.node.timers.set(Timer::Repeat, self.round_began + moment),
             None => turn.cancel(Timer::Repeat),
         }
@@ -279,8 +278,7 @@ impl<const W: usize> Bully<W> {
                 let Some(group) = state.halted_by else { return };
                 let elapsed = turn.node.now.since(self.round_began);
                 let window = turn.node.config.timing.halt_window();
-                let binding = elapsed == Duration::ZERO || elapsed <= window;
-                Message::Halt { group, binding }
+                Message::Halt { group, binding: elapsed <= window }
             }
             Phase::Announce | Phase::Distribute | Phase::Check => {
                 let Some(group) = state.group else { return };

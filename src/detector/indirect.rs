@@ -121,6 +121,7 @@ impl<const W: usize> Turn<'_, W> {
     }
 
     /// Those for whom nobody has vouched in the inquiry that is under way.
+    #[inline(never)] // copied five times otherwise
     pub fn missed(&self) -> NodeSet<W> {
         match &self.node.watch {
             Watch::Indirect(indirect) => indirect.about,

@@ -6,7 +6,7 @@ use super::{Phase, Ring};
 use crate::effects::{FailCause, Note};
 use crate::errata::Erratum;
 use crate::id::{GroupId, NodeId, NodeSet};
-use crate::state::{Definition, Status};
+use crate::state::Status;
 use crate::station::{Request, Turn};
 use crate::timers::Timer;
 use crate::wire::{Incumbent, Kind, Lap, Message, Reject, Token};
@@ -85,11 +85,7 @@ impl<const W: usize> Ring<W> {
 
     pub(super) fn send_token(&mut self, turn: &mut Turn<'_, W>) {
         let (Some(next), Some(run)) = (self.next, turn.node.state.halted_by) else { return };
-        // The bytes must not be borrowed from the node that sends them.
-        let definition = match self.lap {
-            Lap::Ready => turn.node.state.definition.clone().unwrap_or(Definition::SINGLE),
-            Lap::Elect | Lap::Coord => Definition::SINGLE,
-        };
+        let definition = turn.definition();
         let message = Message::Token(Token {
             lap: self.lap,
             run,

@@ -13,6 +13,9 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    /// What stands for a group where none was read.
+    pub const NO_GROUP: GroupId = GroupId { coordinator: NodeId::FIRST, number: 0 };
+
     pub fn new(rest: &'a [u8]) -> Self {
         Self { rest, error: None }
     }
@@ -96,7 +99,7 @@ impl<'a> Reader<'a> {
     pub fn group<const W: usize>(&mut self) -> GroupId {
         self.maybe_group::<W>().unwrap_or_else(|| {
             self.refuse(Reject::Field);
-            GroupId { coordinator: NodeId::FIRST, number: 0 }
+            Self::NO_GROUP
         })
     }
 

@@ -126,7 +126,7 @@ pub struct Token<'a, const W: usize> {
     pub suspects: NodeSet<W>,
     /// Without preemption: who keeps the role of the coordinator.
     pub incumbent: Option<Incumbent>,
-    /// Only in the Ready lap; empty before.
+    /// Told only in the Ready lap.
     pub definition: &'a [u8],
 }
 
@@ -205,36 +205,29 @@ impl<'a, const W: usize> Message<'a, W> {
         } else {
             Envelope::Request
         };
+        // What many kinds have in front is read in one place.
+        let group = if frame.kind.has_group() { r.group::<W>() } else { Reader::NO_GROUP };
+        let flag = frame.kind.has_flag() && r.flag();
         let message = match frame.kind {
             Kind::AreYouThere => {
                 Self::AreYouThere { group: r.maybe_group::<W>(), status: r.status() }
             }
-            Kind::AytAns => Self::AytAns { yes: r.flag() },
-            Kind::AreYouNormal => Self::AreYouNormal { group: r.group::<W>() },
-            Kind::AynAns => Self::AynAns { normal: r.flag() },
-            Kind::Halt => Self::Halt { group: r.group::<W>(), binding: r.flag() },
+            Kind::AytAns => Self::AytAns { yes: flag },
+            Kind::AreYouNormal => Self::AreYouNormal { group },
+            Kind::AynAns => Self::AynAns { normal: flag },
+            Kind::Halt => Self::Halt { group, binding: flag },
             Kind::HaltAck => Self::HaltAck,
-            Kind::NewCoordinator => Self::NewCoordinator { group: r.group::<W>() },
-            Kind::NcAck => Self::NcAck { accepted: r.flag() },
-            Kind::Ready => {
-                Self::Ready { group: r.group::<W>(), up: r.set(), definition: r.definition() }
-            }
-            Kind::ReadyAck => Self::ReadyAck { accepted: r.flag() },
-            Kind::ReadyAns => Self::ReadyAns { ok: r.flag() },
-            Kind::AreYouCoordinator => {
-                Self::AreYouCoordinator { group: r.group::<W>(), roll_call: r.flag() }
-            }
-            Kind::AycAns => {
-                Self::AycAns { yes: r.flag(), group: r.maybe_group::<W>(), up: r.set() }
-            }
-            Kind::Invitation => {
-                let group = r.group::<W>();
-                let invitees = Invitees::parse(&mut r);
-                Self::Invitation { group, invitees }
-            }
-            Kind::Accept => Self::Accept { group: r.group::<W>() },
-            Kind::AcceptAns => Self::AcceptAns { ok: r.flag() },
-            Kind::Beat => Self::Beat { group: r.group::<W>(), normal: r.flag() },
+            Kind::NewCoordinator => Self::NewCoordinator { group },
+            Kind::NcAck => Self::NcAck { accepted: flag },
+            Kind::Ready => Self::Ready { group, up: r.set(), definition: r.definition() },
+            Kind::ReadyAck => Self::ReadyAck { accepted: flag },
+            Kind::ReadyAns => Self::ReadyAns { ok: flag },
+            Kind::AreYouCoordinator => Self::AreYouCoordinator { group, roll_call: flag },
+            Kind::AycAns => Self::AycAns { yes: flag, group: r.maybe_group::<W>(), up: r.set() },
+            Kind::Invitation => Self::Invitation { group, invitees: Invitees::parse(&mut r) },
+            Kind::Accept => Self::Accept { group },
+            Kind::AcceptAns => Self::AcceptAns { ok: flag },
+            Kind::Beat => Self::Beat { group, normal: flag },
             Kind::Hello => {
                 let flags = r.byte();
                 if flags & !(HELLO_ASKS | HELLO_WAKING) != 0 {
@@ -249,11 +242,11 @@ impl<'a, const W: usize> Message<'a, W> {
                 }
             }
             Kind::Clash => Self::Clash { instance: r.u32() },
-            Kind::Elect => Self::Token(Token::parse(Lap::Elect, &mut r)),
-            Kind::Coord => Self::Token(Token::parse(Lap::Coord, &mut r)),
-            Kind::RingReady => Self::Token(Token::parse(Lap::Ready, &mut r)),
+            Kind::Elect => Self::Token(Token::parse(group, Lap::Elect, &mut r)),
+            Kind::Coord => Self::Token(Token::parse(group, Lap::Coord, &mut r)),
+            Kind::RingReady => Self::Token(Token::parse(group, Lap::Ready, &mut r)),
             Kind::HopAck => Self::HopAck,
-            Kind::HaveYouHeard => Self::HaveYouHeard { group: r.group::<W>(), about: r.set() },
+            Kind::HaveYouHeard => Self::HaveYouHeard { group, about: r.set() },
             Kind::Leaving => Self::Leaving { group: r.maybe_group::<W>() },
             Kind::Heard => Self::Heard { heard: r.set() },
         };
@@ -281,7 +274,9 @@ impl<'a, const W: usize> Message<'a, W> {
                 w.maybe_group(group);
                 w.byte(status as u8);
             }
-            Self::Halt { group, binding: flag } | Self::Beat { group, normal: flag } => {
+            Self::Halt { group, binding: flag }
+            | Self::Beat { group, normal: flag }
+            | Self::AreYouCoordinator { group, roll_call: flag } => {
                 w.group(group);
                 w.byte(flag.into());
             }
@@ -292,10 +287,6 @@ impl<'a, const W: usize> Message<'a, W> {
                 w.group(group);
                 w.set(&up);
                 w.definition(definition);
-            }
-            Self::AreYouCoordinator { group, roll_call } => {
-                w.group(group);
-                w.byte(roll_call.into());
             }
             Self::AycAns { yes, group, up } => {
                 w.byte(yes.into());
@@ -392,10 +383,10 @@ impl EchoList {
 }
 
 impl<'a, const W: usize> Token<'a, W> {
-    fn parse(lap: Lap, r: &mut Reader<'a>) -> Self {
+    fn parse(run: GroupId, lap: Lap, r: &mut Reader<'a>) -> Self {
         Self {
             lap,
-            run: r.group::<W>(),
+            run,
             round: r.u32(),
             list: r.set(),
             suspects: r.set(),
