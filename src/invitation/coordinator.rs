@@ -223,25 +223,26 @@ impl<const W: usize> Invitation<W> {
     fn send_invitations(&mut self, turn: &mut Turn<'_, W>) {
         let Some(group) = turn.node.state.group else { return };
         let awaited = *turn.node.call.awaited();
-        let own = self.old.into_iter();
-        let entries = self.others.iter().map(|other| {
-            let Other { number, up } = self.other[other];
-            (GroupId { coordinator: other, number }, up.with(other))
-        });
-        let mut entries = own
-            .chain(entries)
-            .map(|(leave, members)| (leave, members.intersection(&awaited)))
-            .filter(|(_, invited)| !invited.is_empty())
-            .peekable();
+        let mut others = self.others.iter();
+        let mut next = || {
+            others.find_map(|other| {
+                let Other { number, up } = self.other[other];
+                let invited = up.with(other).intersection(&awaited);
+                let leave = GroupId { coordinator: other, number };
+                (!invited.is_empty()).then_some((leave, invited))
+            })
+        };
+        let own = self.old.map(|(leave, members)| (leave, members.intersection(&awaited)));
+        let mut entry = own.filter(|(_, invited)| !invited.is_empty()).or_else(&mut next);
         for _ in 0..INVITATION_DATAGRAMS_MAX {
             let mut list = InviteeList::<INVITEES_ROOM>::default();
-            while let Some((leave, invited)) = entries.peek()
+            while let Some((leave, invited)) = &entry
                 && list.push(*leave, invited)
             {
-                entries.next();
+                entry = next();
             }
             turn.broadcast_round(Message::Invitation { group, invitees: list.entries() });
-            if entries.peek().is_none() {
+            if entry.is_none() {
                 return;
             }
         }

@@ -1,6 +1,7 @@
 //! The answers to other nodes' calls: the paper's AreYouCoordinator, AreYouThere, Invitation,
 //! Accept and Ready.
 
+use super::coordinator::INVITEES_ROOM;
 use super::{Forward, Invitation, Phase};
 use crate::errata::Erratum;
 use crate::id::{GroupId, NodeId, NodeSet};
@@ -178,7 +179,7 @@ impl<const W: usize> Invitation<W> {
     /// The members whom the Invitation did not name learn of it from their old coordinator.
     pub(super) fn send_forward(&mut self, turn: &mut Turn<'_, W>, group: GroupId) {
         let Some(Forward { leave, members }) = self.forward else { return };
-        let mut list = InviteeList::<64>::default();
+        let mut list = InviteeList::<INVITEES_ROOM>::default();
         if list.push(leave, &members) {
             let invitees = list.entries();
             turn.announce_to(members, Message::Invitation { group, invitees });
