@@ -5,79 +5,81 @@ use super::{Destination, Frame, Kind, Reject};
 use crate::id::{GroupId, NodeId, NodeSet};
 use crate::state::Status;
 
-/// The content of a datagram.
+/// The content of a datagram. Its variants are numbered as the kinds are, so that nothing has to be
+/// looked up to tell the one from the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Message<'a, const W: usize> {
     /// Are you there? Bully: to all higher nodes. Invitation: to the coordinator of `group`.
     AreYouThere {
         group: Option<GroupId>,
         status: Status,
-    },
+    } = Kind::AreYouThere as u8,
     AytAns {
         yes: bool,
-    },
+    } = Kind::AytAns as u8,
     /// The Bully coordinator's Check: are you Normal in my `group`?
     AreYouNormal {
         group: GroupId,
-    },
+    } = Kind::AreYouNormal as u8,
     AynAns {
         normal: bool,
-    },
+    } = Kind::AynAns as u8,
     /// Stop: an election is under way. A `binding` Halt halts; one that is not only asks the nodes
     /// that this election has halted already to acknowledge it (again).
     Halt {
         group: GroupId,
         binding: bool,
-    },
-    HaltAck,
+    } = Kind::Halt as u8,
+    HaltAck = Kind::HaltAck as u8,
     NewCoordinator {
         group: GroupId,
-    },
+    } = Kind::NewCoordinator as u8,
     NcAck {
         accepted: bool,
-    },
+    } = Kind::NcAck as u8,
     /// The task of `group`, whose members apart from the coordinator are `up`.
     Ready {
         group: GroupId,
         up: NodeSet<W>,
         definition: &'a [u8],
-    },
+    } = Kind::Ready as u8,
     /// The answer to Ready in Bully.
     ReadyAck {
         accepted: bool,
-    },
+    } = Kind::ReadyAck as u8,
     /// The answer to Ready in Invitation.
     ReadyAns {
         ok: bool,
-    },
+    } = Kind::ReadyAns as u8,
     /// The Invitation coordinator's Check. Coordinators answer it, and to a `roll_call` the members
     /// of `group`; to the asker the "no" of anybody else would mean as much as silence.
     AreYouCoordinator {
         group: GroupId,
         roll_call: bool,
-    },
+    } = Kind::AreYouCoordinator as u8,
     /// `up`: the members that would come along.
     AycAns {
         yes: bool,
         group: Option<GroupId>,
         up: NodeSet<W>,
-    },
+    } = Kind::AycAns as u8,
     /// Join `group`, if you are in one of the groups that the invitees are asked to leave.
     Invitation {
         group: GroupId,
         invitees: Invitees<'a, W>,
-    },
+    } = Kind::Invitation as u8,
     Accept {
         group: GroupId,
-    },
+    } = Kind::Accept as u8,
     AcceptAns {
         ok: bool,
-    },
+    } = Kind::AcceptAns as u8,
     /// A sign of life of the coordinator of `group`, which is Normal or still reorganizes.
     Beat {
         group: GroupId,
         normal: bool,
-    },
+    } = Kind::Beat as u8,
     /// The link's own: I am in this boot, and know you in that one. A `waking` node takes no part in
     /// elections yet; those whose answer is awaited are asked to say as much (`asks`).
     Hello {
@@ -86,30 +88,30 @@ pub enum Message<'a, const W: usize> {
         uptime_ms: u32,
         instance: u32,
         echoes: Echoes<'a>,
-    },
+    } = Kind::Hello as u8,
     /// Two boards have the id of the sender; the other one is the `instance` that fell silent. 0: it is
     /// the sender.
     Clash {
         instance: u32,
-    },
+    } = Kind::Clash as u8,
     /// The token of a ring election; its lap is its kind.
-    Token(Token<'a, W>),
+    Token(Token<'a, W>) = Kind::Elect as u8,
     /// The next node has the token.
-    HopAck,
+    HopAck = Kind::HopAck as u8,
     /// Has anybody heard of these nodes? With nobody to ask about: the sender is there. It is a member
     /// of `group` and Normal.
     HaveYouHeard {
         group: GroupId,
         about: NodeSet<W>,
-    },
+    } = Kind::HaveYouHeard as u8,
     /// The sender, in `group` until now, is not part of the flock any more.
     Leaving {
         group: Option<GroupId>,
-    },
+    } = Kind::Leaving as u8,
     /// Those of them of whom the sender has heard just now.
     Heard {
         heard: NodeSet<W>,
-    },
+    } = Kind::Heard as u8,
 }
 
 /// What goes round in a ring election.
@@ -205,10 +207,18 @@ impl<'a, const W: usize> Message<'a, W> {
         } else {
             Envelope::Request
         };
+        let message = Self::content(frame.kind, &mut r);
+        r.end()?;
+        Ok((envelope, message))
+    }
+
+    /// What follows the envelope. (By itself, so that each kind is written where it is to lie.)
+    #[inline(never)]
+    fn content(kind: Kind, r: &mut Reader<'a>) -> Self {
         // What many kinds have in front is read in one place.
-        let group = if frame.kind.has_group() { r.group::<W>() } else { Reader::NO_GROUP };
-        let flag = frame.kind.has_flag() && r.flag();
-        let message = match frame.kind {
+        let group = if kind.has_group() { r.group::<W>() } else { Reader::NO_GROUP };
+        let flag = kind.has_flag() && r.flag();
+        match kind {
             Kind::AreYouThere => {
                 Self::AreYouThere { group: r.maybe_group::<W>(), status: r.status() }
             }
@@ -224,7 +234,7 @@ impl<'a, const W: usize> Message<'a, W> {
             Kind::ReadyAns => Self::ReadyAns { ok: flag },
             Kind::AreYouCoordinator => Self::AreYouCoordinator { group, roll_call: flag },
             Kind::AycAns => Self::AycAns { yes: flag, group: r.maybe_group::<W>(), up: r.set() },
-            Kind::Invitation => Self::Invitation { group, invitees: Invitees::parse(&mut r) },
+            Kind::Invitation => Self::Invitation { group, invitees: Invitees::parse(r) },
             Kind::Accept => Self::Accept { group },
             Kind::AcceptAns => Self::AcceptAns { ok: flag },
             Kind::Beat => Self::Beat { group, normal: flag },
@@ -238,20 +248,18 @@ impl<'a, const W: usize> Message<'a, W> {
                     waking: flags & HELLO_WAKING != 0,
                     uptime_ms: r.u32(),
                     instance: r.u32(),
-                    echoes: Echoes::parse(&mut r),
+                    echoes: Echoes::parse(r),
                 }
             }
             Kind::Clash => Self::Clash { instance: r.u32() },
-            Kind::Elect => Self::Token(Token::parse(group, Lap::Elect, &mut r)),
-            Kind::Coord => Self::Token(Token::parse(group, Lap::Coord, &mut r)),
-            Kind::RingReady => Self::Token(Token::parse(group, Lap::Ready, &mut r)),
+            Kind::Elect => Self::Token(Token::parse(group, Lap::Elect, r)),
+            Kind::Coord => Self::Token(Token::parse(group, Lap::Coord, r)),
+            Kind::RingReady => Self::Token(Token::parse(group, Lap::Ready, r)),
             Kind::HopAck => Self::HopAck,
             Kind::HaveYouHeard => Self::HaveYouHeard { group, about: r.set() },
             Kind::Leaving => Self::Leaving { group: r.maybe_group::<W>() },
             Kind::Heard => Self::Heard { heard: r.set() },
-        };
-        r.end()?;
-        Ok((envelope, message))
+        }
     }
 
     /// Writes a whole datagram of version 1 and returns its length, or `None` if there was no room.
