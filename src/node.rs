@@ -44,6 +44,7 @@ pub enum Event<'a> {
 }
 
 #[derive(Debug)]
+#[repr(u8)] // otherwise the discriminant would fill 64 bits
 enum Election<const W: usize> {
     Bully(Bully<W>),
     Invitation(Invitation<W>),

@@ -53,6 +53,7 @@ pub trait FailureDetector<const W: usize> {
 
 /// The detector that the configuration chose.
 #[derive(Debug)]
+#[repr(u8)] // otherwise the discriminant would fill 64 bits
 pub enum Watch<const W: usize> {
     Reliable(Reliable),
     Heartbeat(Heartbeat),
