@@ -98,7 +98,8 @@ impl<const W: usize> Turn<'_, W> {
         indirect.about = about;
         self.cancel(Timer::Quiet);
         // Others each time, so that nobody depends on the same few links.
-        let mut next = others.iter().nth(self.node.call.number() as usize % others.len());
+        let skip = (self.node.call.number() as usize).checked_rem(others.len());
+        let mut next = others.iter().nth(skip.unwrap_or(0));
         let mut asked = NodeSet::EMPTY;
         for _ in 0..ASKED_MAX {
             if let Some(member) = next {

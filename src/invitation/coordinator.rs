@@ -114,7 +114,6 @@ impl<const W: usize> Invitation<W> {
 
     /// I5: all answers are in that will come.
     fn check_ended(&mut self, turn: &mut Turn<'_, W>) {
-        let timing = turn.node.config.timing;
         let called = self.roll_call && self.others.is_empty();
         let gone = if called { turn.members_gone() } else { NodeSet::EMPTY };
         self.phase = Phase::Idle;
@@ -123,6 +122,7 @@ impl<const W: usize> Invitation<W> {
             self.defer_until = None;
             if !self.roll_call {
                 // Heard but not hearing, or bad luck: do not ask again with every Beat.
+                let timing = &turn.node.config.timing;
                 let pause = timing.t.times(2 << self.empty_checks.min(8)).min(timing.check);
                 self.foreign_beats_until = turn.node.now + pause;
                 self.empty_checks += 1;
@@ -135,7 +135,7 @@ impl<const W: usize> Invitation<W> {
                 self.phase = Phase::Inquire;
             } else {
                 // I21: re-form without the members that are gone.
-                self.merge(turn, turn.node.state.up.difference(&gone));
+                self.reform(turn, turn.node.state.up.difference(&gone));
             }
             return;
         }
@@ -143,11 +143,11 @@ impl<const W: usize> Invitation<W> {
         let higher = self.others.iter().filter(|other| self.gives_way_to(turn, *other)).count();
         let higher = higher as u32;
         if turn.node.config.errata.has(Erratum::E21) {
-            self.defer(turn, timing.check.times(2));
+            self.defer(turn, turn.node.config.timing.check.times(2));
         } else if higher == 0 {
             self.merge(turn, turn.node.state.up);
         } else {
-            self.defer(turn, timing.check.times(2).times(higher));
+            self.defer(turn, turn.node.config.timing.check.times(2).times(higher));
         }
     }
 
@@ -174,7 +174,7 @@ impl<const W: usize> Invitation<W> {
 
     /// A roll call goes on while members are silent, because their answers may be lost.
     fn check_lasted_t(&mut self, turn: &mut Turn<'_, W>) {
-        let timing = turn.node.config.timing;
+        let timing = &turn.node.config.timing;
         let members_silent = !turn.node.state.up.intersection(turn.node.call.awaited()).is_empty();
         let waited = turn.node.now.since(self.round_began);
         let patient = waited < timing.patient();
@@ -216,6 +216,12 @@ impl<const W: usize> Invitation<W> {
         } else {
             self.send_invitations(turn);
         }
+    }
+
+    /// A new group of those of the old one who are left.
+    pub(super) fn reform(&mut self, turn: &mut Turn<'_, W>, remaining: NodeSet<W>) {
+        self.others = NodeSet::EMPTY;
+        self.merge(turn, remaining);
     }
 
     /// One entry for each group to leave that has somebody who has not accepted yet. What does not
@@ -325,8 +331,7 @@ impl<const W: usize> Invitation<W> {
             }
             return;
         }
-        self.others = NodeSet::EMPTY;
-        self.merge(turn, answered);
+        self.reform(turn, answered);
     }
 
     pub(super) fn phase_ended(&mut self, turn: &mut Turn<'_, W>) {
@@ -363,10 +368,8 @@ impl<const W: usize> Invitation<W> {
         let normal = state.status == Status::Normal;
         match state.coordinator {
             Some(dead) if normal && !turn.node.config.is_observer() => {
-                self.others = NodeSet::EMPTY;
-                let remaining = turn.node.state.up.without(dead);
                 turn.node.seen.remove(dead);
-                self.merge(turn, remaining);
+                self.reform(turn, turn.node.state.up.without(dead));
             }
             _ => self.recovery(turn),
         }

@@ -124,7 +124,7 @@ impl<const W: usize> Invitation<W> {
         state.coordinator = Some(me);
         self.alone(turn);
         // Hear for a period of Beats who else is there; then ask.
-        let timing = turn.node.config.timing;
+        let timing = &turn.node.config.timing;
         let soon = timing.beat + timing.tm;
         turn.set_timer(Timer::Check, soon);
         self.foreign_beats_until = turn.node.now + soon;
@@ -163,8 +163,7 @@ impl<const W: usize> Invitation<W> {
                     self.distribution_failed(turn);
                 }
                 _ if normal => {
-                    self.others = NodeSet::EMPTY;
-                    self.merge(turn, turn.node.state.up.without(from));
+                    self.reform(turn, turn.node.state.up.without(from));
                 }
                 _ => {}
             }
@@ -246,8 +245,7 @@ impl<const W: usize> Invitation<W> {
             _ if missed.is_empty() => {}
             // I21: re-form without the members that are gone.
             _ => {
-                self.others = NodeSet::EMPTY;
-                self.merge(turn, turn.node.state.up.difference(&missed));
+                self.reform(turn, turn.node.state.up.difference(&missed));
             }
         }
     }
