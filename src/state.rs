@@ -26,9 +26,13 @@ pub enum Status {
 
 impl Status {
     pub(crate) fn from_byte(byte: u8) -> Option<Self> {
-        [Self::Down, Self::Election, Self::Reorganization, Self::Normal]
-            .into_iter()
-            .find(|status| *status as u8 == byte)
+        Some(match byte {
+            0 => Self::Down,
+            1 => Self::Election,
+            2 => Self::Reorganization,
+            3 => Self::Normal,
+            _ => return None,
+        })
     }
 
     /// The name in traces and logs.

@@ -21,7 +21,6 @@ mod seniority;
 mod tests;
 
 use crate::budget::Budget;
-use crate::detector::FailureDetector;
 use crate::errata::Erratum;
 use crate::id::{NodeId, NodeSet};
 use crate::state::Status;
@@ -142,39 +141,33 @@ impl<const W: usize> Bully<W> {
     /// Suspicion is staggered by rank, so that one node probes and the others hear it do so.
     fn arm_quiet(&mut self, turn: &mut Turn<'_, W>) {
         let node = &turn.node;
-        let timing = &node.config.timing;
-        let stagger = |above: NodeSet<W>| timing.stagger.times(above.len() as u32);
-        let span = match (node.state.status, node.state.coordinator) {
+        match (node.state.status, node.state.coordinator) {
             (Status::Normal, Some(coordinator)) if coordinator == node.config.id => {
                 turn.cancel(Timer::Quiet);
-                return;
             }
-            (Status::Normal | Status::Reorganization, Some(coordinator)) => {
-                let higher = node.state.up.intersection(node.config.higher());
-                node.watch.patience(&node.config) + stagger(higher.without(coordinator))
-            }
+            (Status::Normal | Status::Reorganization, Some(_)) => turn.arm_quiet(),
             // Whoever halted this node needs one T before it announces itself.
             _ => {
+                let timing = &node.config.timing;
                 let mut higher = node.seen.intersection(node.config.higher());
                 if let Some(halter) = node.state.halted_by {
                     higher.remove(halter.coordinator);
                 }
-                timing.t.times(2) + stagger(higher)
+                let stagger = timing.stagger.times(higher.len() as u32);
+                turn.set_timer(Timer::Quiet, timing.t.times(2) + stagger);
             }
-        };
-        turn.set_timer(Timer::Quiet, span);
+        }
     }
 
     /// A sign of life of the coordinator, or of the node that is about to be.
     fn heard(&mut self, turn: &mut Turn<'_, W>, from: NodeId) {
-        if turn.node.state.coordinator == Some(from) {
+        let coordinates = turn.node.state.coordinator == Some(from);
+        if coordinates {
             turn.sign_of_life();
         }
         match self.phase {
-            Phase::Inquire if turn.node.state.coordinator == Some(from) => self.wait(turn),
-            Phase::Probe if turn.node.state.coordinator == Some(from) => {
-                self.suspicion_was_wrong(turn, from);
-            }
+            Phase::Inquire if coordinates => self.wait(turn),
+            Phase::Probe if coordinates => self.suspicion_was_wrong(turn, from),
             // It is there: that answers the question.
             Phase::Ask => self.wait(turn),
             Phase::Idle => self.arm_quiet(turn),
