@@ -165,7 +165,7 @@ impl<const W: usize> Node<W> {
             return;
         }
         let strict = self.station.config.durability == Durability::Strict;
-        let watched = |state: &StateVector<W>| strict.then(|| (state.summary(), state.halted_by));
+        let watched = |state: &StateVector<W>| (state.summary(), state.halted_by);
         let before = watched(&self.station.state);
         self.handle(now, event, out);
         if let Some(cause) = self.station.failed {
@@ -176,7 +176,7 @@ impl<const W: usize> Node<W> {
                 out.push(Effect::Note(Note::IdClash(id)));
             }
             out.push(Effect::FailSelf(cause));
-        } else if before != watched(&self.station.state) && !self.station.mute {
+        } else if strict && !self.station.mute && before != watched(&self.station.state) {
             let mut turn = Turn { node: &mut self.station, out };
             let ticket = turn.next_ticket();
             turn.out.push_first(Effect::SaveState { ticket, wait: true });

@@ -271,7 +271,7 @@ impl<const W: usize> Turn<'_, W> {
 
     /// Arms the next repeat of the open round, if an answer to it can still come in time.
     pub fn arm_repeat(&mut self, period: Duration) {
-        let end = self.node.timers.deadline(Timer::Phase).unwrap_or(Instant::FAR);
+        let end = self.node.timers.at(Timer::Phase);
         if self.node.now + period + self.node.config.timing.tm < end {
             self.set_timer(Timer::Repeat, period);
         }

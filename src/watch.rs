@@ -26,7 +26,7 @@ impl<const W: usize> Turn<'_, W> {
     /// Leave the probing of the coordinator to another node for two T, and what else it may need.
     pub fn postpone_quiet(&mut self, more: Duration) {
         let earliest = self.node.now + self.node.config.timing.t.times(2) + more;
-        if self.node.timers.deadline(Timer::Quiet).is_some_and(|quiet| quiet < earliest) {
+        if self.node.timers.at(Timer::Quiet) < earliest {
             self.node.timers.set(Timer::Quiet, earliest);
         }
     }

@@ -197,7 +197,7 @@ impl<const W: usize> Bully<W> {
         let timing = &node.config.timing;
         let above = node.seen.intersection(node.config.higher()).len() as u32 % 4;
         let latest = turn.node.now + timing.t + timing.stagger.times(above);
-        if node.timers.deadline(Timer::Quiet).is_none_or(|quiet| quiet > latest) {
+        if node.timers.at(Timer::Quiet) > latest {
             turn.node.timers.set(Timer::Quiet, latest);
         }
     }

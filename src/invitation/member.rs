@@ -188,11 +188,9 @@ impl<const W: usize> Invitation<W> {
 
     /// I9: the inviter counts on this node.
     pub(super) fn accept_confirmed(&mut self, turn: &mut Turn<'_, W>) {
-        self.phase = Phase::Idle;
         self.forward = None;
-        turn.close_round();
         turn.node.state.status = Status::Reorganization;
-        turn.arm_quiet();
+        self.wait(turn);
     }
 
     /// I13: the definition is made durable, then the node is Normal and says so.

@@ -257,11 +257,7 @@ impl<const W: usize> Invitation<W> {
         }
         turn.sign_of_life();
         match self.phase {
-            Phase::Inquire => {
-                self.phase = Phase::Idle;
-                turn.close_round();
-                turn.arm_quiet();
-            }
+            Phase::Inquire => self.wait(turn),
             Phase::Probe => self.suspicion_was_wrong(turn),
             Phase::Idle => turn.arm_quiet(),
             _ => {}
@@ -272,6 +268,11 @@ impl<const W: usize> Invitation<W> {
         if let Some(coordinator) = turn.node.state.coordinator {
             turn.answered_probe(coordinator);
         }
+        self.wait(turn);
+    }
+
+    /// Back to Idle; this member waits for a sign of life.
+    fn wait(&mut self, turn: &mut Turn<'_, W>) {
         self.phase = Phase::Idle;
         turn.close_round();
         turn.arm_quiet();
@@ -280,9 +281,7 @@ impl<const W: usize> Invitation<W> {
     /// A higher member of this group is probing the coordinator: leave it to that node for two T.
     fn defer_probe(&mut self, turn: &mut Turn<'_, W>) {
         if matches!(self.phase, Phase::Probe | Phase::Inquire) {
-            self.phase = Phase::Idle;
-            turn.close_round();
-            turn.arm_quiet();
+            self.wait(turn);
         }
         if self.phase == Phase::Idle {
             turn.postpone_quiet(Duration::ZERO);
