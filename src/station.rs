@@ -130,13 +130,8 @@ pub struct Station<const W: usize> {
 
 impl<const W: usize> Station<W> {
     pub fn new(config: Config<W>, keys: Keys, instance: u32) -> Self {
-        let mut link = Link::new(keys, instance);
-        if config.errata.needs_the_clear() {
-            link.speak_in_the_clear(config.others());
-        }
-        let nobody = Peer { answered_call: (0, 0), answered_at: 0 };
         let times = Histogram::new(config.timing.t);
-        Self {
+        let mut station = Self {
             watch: Watch::new(config.detector),
             silence: Silence::new(),
             buried: None,
@@ -147,7 +142,7 @@ impl<const W: usize> Station<W> {
             boot: 0,
             state: StateVector::DOWN,
             call: Call::default(),
-            link,
+            link: Link::new(keys, instance),
             timers: TimerTable::default(),
             counters: Counters::default(),
             round_trips: times,
@@ -160,9 +155,13 @@ impl<const W: usize> Station<W> {
             application_runs: false,
             group_seq: 0,
             last_ticket: 0,
-            peers: PerNode::all(nobody),
+            peers: const { PerNode::all(Peer { answered_call: (0, 0), answered_at: 0 }) },
             delayed: heapless::Vec::new(),
+        };
+        if station.config.errata.needs_the_clear() {
+            station.link.speak_in_the_clear(station.config.others());
         }
+        station
     }
 
     /// As after 2^32 groups.

@@ -98,7 +98,7 @@ impl<const W: usize> Invitation<W> {
             phase: Phase::Idle,
             roll_call: false,
             others: NodeSet::EMPTY,
-            other: PerNode::all(Other { number: 0, up: NodeSet::EMPTY }),
+            other: const { PerNode::all(Other { number: 0, up: NodeSet::EMPTY }) },
             old: None,
             round_began: Instant(0),
             defer_until: None,
