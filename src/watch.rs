@@ -3,7 +3,7 @@
 
 use crate::detector::FailureDetector;
 use crate::effects::Note;
-use crate::id::{NodeId, NodeSet};
+use crate::id::{GroupId, NodeId, NodeSet};
 use crate::state::Status;
 use crate::station::Turn;
 use crate::time::Duration;
@@ -57,6 +57,13 @@ impl<const W: usize> Turn<'_, W> {
     pub fn send_probe(&mut self) {
         let (group, status) = (self.node.state.group, self.node.state.status);
         self.broadcast_round(Message::AreYouThere { group, status });
+    }
+
+    /// A probe: whether it is of this very group, and whether this node coordinates its sender there.
+    pub fn probed(&self, from: NodeId, group: Option<GroupId>) -> (bool, bool) {
+        let state = &self.node.state;
+        let same = group.is_some_and(|group| group.is(&state.group));
+        (same, same && self.node.is_coordinator() && state.up.contains(from))
     }
 
     /// The coordinator has been silent for too long; `true` if others are asked about it first.

@@ -87,8 +87,7 @@ impl<const W: usize> Invitation<W> {
         group: Option<GroupId>,
         status: Status,
     ) {
-        let state = &turn.node.state;
-        let same = group.is_some() && group == state.group;
+        let (same, yes) = turn.probed(request.from, group);
         if !request.named {
             // A higher member of this group probes the coordinator.
             if same && turn.may_take_over(request.from) {
@@ -96,10 +95,9 @@ impl<const W: usize> Invitation<W> {
             }
             return;
         }
-        let yes = same && turn.node.is_coordinator() && state.up.contains(request.from);
         match group {
             Some(group)
-                if yes && status == Status::Reorganization && state.status == Status::Normal =>
+                if yes && status == Status::Reorganization && turn.status() == Status::Normal =>
             {
                 if turn.in_time(request, Duration::ZERO) {
                     turn.send_ready(group, Some(request.from));

@@ -39,9 +39,7 @@ impl<const W: usize> Ring<W> {
 
     /// R17, seen from the node that is asked or overhears it.
     fn are_you_there(&mut self, turn: &mut Turn<'_, W>, request: &Request, group: Option<GroupId>) {
-        let state = &turn.node.state;
-        let same = group.is_some() && group == state.group;
-        let yes = same && turn.node.is_coordinator() && state.up.contains(request.from);
+        let (same, yes) = turn.probed(request.from, group);
         turn.answer_each(request, Message::AytAns { yes });
         let above = turn.node.config.outranks(request.from, turn.me());
         if same && above && !request.named {
