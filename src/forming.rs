@@ -1,12 +1,12 @@
 //! How a group forms, where that is the same in several algorithms: a node leaves its old group, takes
 //! the definition of the new one, makes it durable, and is Normal.
 
-use crate::effects::{Effect, Ticket};
-use crate::id::{GroupId, NodeSet};
+use crate::effects::{Effect, FailCause, Ticket};
+use crate::id::{GroupId, NodeId, NodeSet};
 use crate::state::{Definition, Status};
 use crate::station::{Request, Saving, Turn};
 use crate::timers::Timer;
-use crate::wire::Message;
+use crate::wire::{Destination, Envelope, Message};
 
 /// A state vector that is being made durable, with the definition of the group that forms.
 #[derive(Debug, Clone, Copy)]
@@ -44,6 +44,29 @@ impl<const W: usize> Turn<'_, W> {
             self.node.state.definition = definition;
         }
         fits
+    }
+
+    /// A copy of the definition: its bytes must not be borrowed from the node that sends them.
+    #[inline(never)]
+    pub fn definition(&self) -> Definition {
+        self.node.state.definition.clone().unwrap_or(Definition::SINGLE)
+    }
+
+    /// Sends a Ready with the definition of the state vector: to the open round, or to one node.
+    pub fn send_ready(&mut self, group: GroupId, to: Option<NodeId>) {
+        let definition = self.definition();
+        let up = self.node.state.up;
+        let message = Message::Ready { group, up, definition: definition.as_bytes() };
+        match to {
+            None => self.broadcast_round(message),
+            Some(to) => {
+                let Some(call) = self.node.call.take_number() else {
+                    self.fail(FailCause::NumbersExhausted);
+                    return;
+                };
+                self.emit(Destination::Node(to), call, Envelope::Request, message);
+            }
+        }
     }
 
     /// Saves the state vector, with the definition; `true` if there is nothing to wait for. `ready`: the

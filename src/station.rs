@@ -16,7 +16,7 @@ use crate::id::{GroupId, NodeId, NodeSet, PerNode};
 use crate::key::Keys;
 use crate::link::{Header, Link, seal};
 use crate::silence::Silence;
-use crate::state::{Definition, StateVector, Status};
+use crate::state::{StateVector, Status};
 use crate::time::{Duration, Instant};
 use crate::timers::{Timer, TimerTable};
 use crate::wire::{Destination, Envelope, Kind, Message, Reject};
@@ -433,29 +433,6 @@ impl<const W: usize> Turn<'_, W> {
         let room = self.out.room();
         let len = seal::seal(&header, &slot.key, numbers, &envelope, &message, room);
         self.out.push_datagram(to, kind, len);
-    }
-
-    /// A copy of the definition: its bytes must not be borrowed from the node that sends them.
-    #[inline(never)]
-    pub fn definition(&self) -> Definition {
-        self.node.state.definition.clone().unwrap_or(Definition::SINGLE)
-    }
-
-    /// Sends a Ready with the definition of the state vector: to the open round, or to one node.
-    pub fn send_ready(&mut self, group: GroupId, to: Option<NodeId>) {
-        let definition = self.definition();
-        let up = self.node.state.up;
-        let message = Message::Ready { group, up, definition: definition.as_bytes() };
-        match to {
-            None => self.broadcast_round(message),
-            Some(to) => {
-                let Some(call) = self.node.call.take_number() else {
-                    self.fail(FailCause::NumbersExhausted);
-                    return;
-                };
-                self.emit(Destination::Node(to), call, Envelope::Request, message);
-            }
-        }
     }
 
     // --- numbers, safe storage, failure -----------------------------------------------------

@@ -175,6 +175,7 @@ impl<const W: usize> Invitation<W> {
     }
 
     /// The members whom the Invitation did not name learn of it from their old coordinator.
+    #[inline(never)] // so that the list lies on the stack only when it is sent
     pub(super) fn send_forward(&mut self, turn: &mut Turn<'_, W>, group: GroupId) {
         let Some(Forward { leave, members }) = self.forward else { return };
         let mut list = InviteeList::<INVITEES_ROOM>::default();
