@@ -6,11 +6,11 @@
 
 use crate::time::{Duration, Instant};
 
-const TOKENS_MAX: u64 = 3;
+const TOKENS_MAX: u32 = 3;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
-    tokens: u64,
+    tokens: u32,
     refilled: Instant,
 }
 
@@ -19,9 +19,11 @@ impl Budget {
 
     /// Takes one from the allowance, which gains one each `period`.
     pub fn take(&mut self, now: Instant, period: Duration) -> bool {
-        let gained = now.since(self.refilled).0 / period.0.max(1);
+        let waited = now.since(self.refilled);
+        // Counted, not divided: small processors cannot divide 64 bits.
+        let gained = (1..=TOKENS_MAX).take_while(|times| period.times(*times) <= waited).count();
         if gained > 0 {
-            self.tokens = (self.tokens + gained.min(TOKENS_MAX)).min(TOKENS_MAX);
+            self.tokens = (self.tokens + gained as u32).min(TOKENS_MAX);
             self.refilled = now;
         }
         let granted = self.tokens > 0;

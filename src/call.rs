@@ -19,11 +19,13 @@ pub enum Standing {
     Extra,
 }
 
-/// A round whose answers may still come, and count for nothing but their time.
+/// What there is to know of the time that the answers of a round take.
 #[derive(Debug, Clone, Copy, Default)]
 struct Timed<const W: usize> {
     round: u32,
+    /// When the round was opened, if that time is of interest.
     opened_at: Option<Instant>,
+    /// Whose answers have been timed, also when they were too late.
     timed: NodeSet<W>,
 }
 
@@ -31,15 +33,12 @@ struct Timed<const W: usize> {
 #[derive(Debug, Clone, Default)]
 pub struct Call<const W: usize> {
     last_number: u32,
-    round: u32,
+    /// The current or latest round.
+    latest: Timed<W>,
     /// The reply that the open round waits for; any other is void.
     expects: Option<Kind>,
     awaited: NodeSet<W>,
     answered: NodeSet<W>,
-    /// When the round was opened, if the time that its answers take is of interest.
-    opened_at: Option<Instant>,
-    /// Whose answers have been timed, also when they were too late.
-    timed: NodeSet<W>,
     /// The round that was timed before this one: where answers take longer than T, they are to that.
     before: Timed<W>,
     /// Only looked at with erratum E8 put back.
@@ -50,7 +49,7 @@ impl<const W: usize> Call<W> {
     /// The number of the current or latest round.
     #[must_use]
     pub fn number(&self) -> u32 {
-        self.round
+        self.latest.round
     }
 
     /// A number for a datagram outside any round; `None` when all are used up.
@@ -74,21 +73,14 @@ impl<const W: usize> Call<W> {
         opened_at: Option<Instant>,
     ) -> Option<u32> {
         let round = self.take_number()?;
-        let before = match self.opened_at {
-            None => self.before,
-            opened_at => Timed { round: self.round, opened_at, timed: self.timed },
-        };
-        *self = Self {
-            last_number: round,
-            round,
-            expects: Some(expects),
-            awaited,
-            answered: NodeSet::EMPTY,
-            opened_at,
-            timed: NodeSet::EMPTY,
-            before,
-            answers_counted: 0,
-        };
+        if self.latest.opened_at.is_some() {
+            self.before = self.latest;
+        }
+        self.latest = Timed { round, opened_at, timed: NodeSet::EMPTY };
+        self.expects = Some(expects);
+        self.awaited = awaited;
+        self.answered = NodeSet::EMPTY;
+        self.answers_counted = 0;
         Some(round)
     }
 
@@ -107,15 +99,12 @@ impl<const W: usize> Call<W> {
         now: Instant,
     ) -> Option<Duration> {
         let (boot, round) = answers;
-        let (opened_at, timed) = if round == self.round {
-            (self.opened_at, &mut self.timed)
-        } else if round == self.before.round {
-            (self.before.opened_at, &mut self.before.timed)
-        } else {
+        let of = if round == self.latest.round { &mut self.latest } else { &mut self.before };
+        if round != of.round || boot != own_boot || of.timed.contains(from) {
             return None;
-        };
-        let opened_at = opened_at.filter(|_| boot == own_boot && !timed.contains(from))?;
-        timed.insert(from);
+        }
+        let opened_at = of.opened_at?;
+        of.timed.insert(from);
         Some(now.since(opened_at))
     }
 
@@ -128,13 +117,15 @@ impl<const W: usize> Call<W> {
         own_boot: u32,
         errata: Errata,
     ) -> Result<Standing, Reject> {
-        let matches = answers == (own_boot, self.round) || errata.has(Erratum::E6);
+        let matches = answers == (own_boot, self.latest.round) || errata.has(Erratum::E6);
         // Without numbers a reply is taken for the answer to whatever call is open.
         let expected = self.expects == Some(kind) || errata.has(Erratum::E6);
         if self.expects.is_none() || !expected || !matches {
             return Err(Reject::NotAwaited);
         }
-        self.answers_counted += 1;
+        if errata.has(Erratum::E8) {
+            self.answers_counted += 1;
+        }
         if self.answered.contains(from) {
             return if errata.has(Erratum::E8) {
                 Ok(Standing::Awaited)

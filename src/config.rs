@@ -66,7 +66,7 @@ pub struct Timing {
     /// How far answers to one broadcast are spread, per rank of the answering node.
     pub answer_spacing: Duration,
     /// How many T the rounds Announce and Distribute repeat before they give up.
-    pub patience: u64,
+    pub patience: u32,
     /// After how many silent Checks a member counts as gone.
     pub silent_checks_max: u8,
     /// rho: how far a clock may be off, in parts per million.
@@ -105,7 +105,7 @@ impl Timing {
     /// the answers that are due before it.
     #[must_use]
     pub fn strict(self, nodes: usize) -> Self {
-        let timing = Self { tp: self.tp + self.ts.times(nodes as u64), ..self };
+        let timing = Self { tp: self.tp + self.ts.times(nodes as u32), ..self };
         timing.with_t(timing.t_min())
     }
 
@@ -136,14 +136,21 @@ impl Timing {
     /// How far into the Halt round a repeat may still halt a node for the first time: everything that
     /// such a node sent before has then arrived when the round ends.
     #[must_use]
+    #[inline(never)]
     pub fn halt_window(&self) -> Duration {
         self.t.minus(self.t_min())
     }
 
-    /// How long a round with all its repeats may last when every answer waits for a save.
+    /// How long a round with all its repeats may last.
+    #[must_use]
+    pub fn patient(&self) -> Duration {
+        self.t.times(self.patience)
+    }
+
+    /// The same when every answer waits for a save.
     #[must_use]
     pub fn distribute(&self) -> Duration {
-        self.t.times(self.patience) + self.ts
+        self.patient() + self.ts
     }
 
     /// How long an inviter waits for those who have not accepted, with repeats.
@@ -163,7 +170,7 @@ impl Timing {
     #[must_use]
     pub fn run_limit(&self, nodes: usize) -> Duration {
         let hops = (self.tm + self.tp).times(3).max(self.t);
-        (hops + self.ts).times(nodes as u64) + self.reorganize + self.t
+        (hops + self.ts).times(nodes as u32) + self.reorganize + self.t
     }
 
     /// How long a node of a ring is deaf after it has woken: until every hop to its earlier life has
@@ -176,7 +183,7 @@ impl Timing {
     /// How long the token may take once round a ring of `nodes` nodes, however many of them are dead.
     #[must_use]
     pub fn lap(&self, nodes: usize) -> Duration {
-        self.t.times(nodes as u64)
+        self.t.times(nodes as u32)
     }
 
     fn allow_for_drift(&self, span: Duration) -> Duration {
@@ -302,6 +309,7 @@ pub struct Valid<const W: usize>(pub(crate) Config<W>);
 
 impl<const W: usize> Config<W> {
     /// A configuration whose member table holds nobody yet.
+    #[inline(never)] // so that the spans are copied as a whole, not one by one
     pub fn new(id: NodeId, algorithm: Algorithm, durability: Durability, timing: Timing) -> Self {
         Self {
             id,
@@ -373,7 +381,7 @@ impl<const W: usize> Config<W> {
             (t.repeat, "the period of repeats"),
             (t.accept, "Tacc"),
             (t.reorganize, "Tr"),
-            (Duration(t.patience), "the patience of rounds"),
+            (Duration(t.patience.into()), "the patience of rounds"),
             (Duration(t.silent_checks_max.into()), "the number of silent Checks"),
         ];
         if let Some((_, name)) = spans.into_iter().find(|(span, _)| *span == Duration::ZERO) {
@@ -387,7 +395,7 @@ impl<const W: usize> Config<W> {
         if self.detector == Detector::Adaptive && self.quiet_max < least {
             return Err(ConfigError::QuietMaxTooShort { most: self.quiet_max, least });
         }
-        let spread = t.answer_spacing.times(self.members.len() as u64);
+        let spread = t.answer_spacing.times(self.members.len() as u32);
         let most = t.tp.fraction(1, 2);
         if spread > most {
             return Err(ConfigError::SpacingTooWide { spread, most });

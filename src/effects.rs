@@ -104,12 +104,13 @@ const DATAGRAM_ROOM: usize = 4096;
 /// The effects of one step.
 #[derive(Debug)]
 #[must_use = "effects must be carried out, in order"]
+#[repr(C)] // see `Station`
 pub struct Effects<const W: usize> {
-    slots: heapless::Vec<Slot<W>, EFFECTS_MAX>,
-    room: [u8; DATAGRAM_ROOM],
     used: usize,
     overflowed: u32,
     leaves_by: Option<Instant>,
+    slots: heapless::Vec<Slot<W>, EFFECTS_MAX>,
+    room: [u8; DATAGRAM_ROOM],
 }
 
 impl<const W: usize> Default for Effects<W> {
@@ -121,11 +122,11 @@ impl<const W: usize> Default for Effects<W> {
 impl<const W: usize> Effects<W> {
     /// All zero, so that a board can have it without a copy in its image or on its stack.
     pub const NONE: Self = Self {
-        slots: heapless::Vec::new(),
-        room: [0; DATAGRAM_ROOM],
         used: 0,
         overflowed: 0,
         leaves_by: None,
+        slots: heapless::Vec::new(),
+        room: [0; DATAGRAM_ROOM],
     };
 
     /// How many effects ever found no room. Anything but 0 is a defect of this crate.
@@ -178,15 +179,15 @@ impl<const W: usize> Effects<W> {
         }
     }
 
-    /// `write` fills the datagram and returns its length.
-    pub(crate) fn push_datagram(
-        &mut self,
-        to: Destination,
-        kind: Kind,
-        write: impl FnOnce(&mut [u8]) -> Option<usize>,
-    ) {
+    /// Where the next datagram is written.
+    pub(crate) fn room(&mut self) -> &mut [u8] {
+        self.room.get_mut(self.used..).unwrap_or_default()
+    }
+
+    /// A datagram of this length has been written; `None`: there was no room.
+    pub(crate) fn push_datagram(&mut self, to: Destination, kind: Kind, len: Option<usize>) {
         let start = self.used;
-        let Some(len) = self.room.get_mut(start..).and_then(write) else {
+        let Some(len) = len else {
             self.overflowed += 1;
             return;
         };

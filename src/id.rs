@@ -11,6 +11,9 @@ use core::num::NonZeroU8;
 pub struct NodeId(NonZeroU8);
 
 impl NodeId {
+    /// The lowest.
+    pub const FIRST: Self = Self(NonZeroU8::MIN);
+
     /// `None` for 0, which names nobody.
     pub const fn new(id: u8) -> Option<Self> {
         match NonZeroU8::new(id) {
@@ -46,6 +49,7 @@ impl core::fmt::Display for NodeId {
 /// The number of a group (Invitation) or of an election (Bully): GM's pair of the coordinator that
 /// made it and a counter that it never uses twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(C)] // see `Station`
 pub struct GroupId {
     pub coordinator: NodeId,
     /// Boot epoch in the upper 32 bits, a sequence number within that boot in the lower.
@@ -124,12 +128,13 @@ impl<const W: usize> NodeSet<W> {
 
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.words().iter().all(|word| *word == 0)
+        self.0.iter().all(|[low, high]| low | high == 0)
     }
 
+    /// Small processors cannot count bits; this is short, and sets are small.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.words().iter().map(|word| word.count_ones() as usize).sum()
+        self.iter().count()
     }
 
     #[must_use]
@@ -144,28 +149,28 @@ impl<const W: usize> NodeSet<W> {
         self
     }
 
-    #[must_use]
-    pub fn union(mut self, other: &Self) -> Self {
-        for (mine, theirs) in self.words_mut().iter_mut().zip(other.words()) {
-            *mine |= theirs;
+    /// Word by word. Where `W` is 1 there is no loop, and what is left is shorter than a call.
+    fn combined(mut self, other: &Self, combine: impl Fn(u32, u32) -> u32) -> Self {
+        for ([low, high], [other_low, other_high]) in self.0.iter_mut().zip(&other.0) {
+            *low = combine(*low, *other_low);
+            *high = combine(*high, *other_high);
         }
         self
     }
 
     #[must_use]
-    pub fn intersection(mut self, other: &Self) -> Self {
-        for (mine, theirs) in self.words_mut().iter_mut().zip(other.words()) {
-            *mine &= theirs;
-        }
-        self
+    pub fn union(self, other: &Self) -> Self {
+        self.combined(other, |mine, theirs| mine | theirs)
     }
 
     #[must_use]
-    pub fn difference(mut self, other: &Self) -> Self {
-        for (mine, theirs) in self.words_mut().iter_mut().zip(other.words()) {
-            *mine &= !theirs;
-        }
-        self
+    pub fn intersection(self, other: &Self) -> Self {
+        self.combined(other, |mine, theirs| mine & theirs)
+    }
+
+    #[must_use]
+    pub fn difference(self, other: &Self) -> Self {
+        self.combined(other, |mine, theirs| mine & !theirs)
     }
 
     #[must_use]
@@ -176,9 +181,7 @@ impl<const W: usize> NodeSet<W> {
     /// How many members of the set have an id below `id`: a cheap order for spreading answers.
     #[must_use]
     pub fn rank_by_id(&self, id: NodeId) -> usize {
-        let below = self.words().iter().take(id.word()).map(|word| word.count_ones() as usize);
-        let here = self.words().get(id.word()).map_or(0, |word| word & (id.mask() - 1));
-        below.sum::<usize>() + here.count_ones() as usize
+        self.iter().take_while(|member| *member < id).count()
     }
 
     /// The members in ascending order of their ids.
@@ -257,15 +260,16 @@ impl<T: Copy, const W: usize> PerNode<T, W> {
 
 impl<T, const W: usize> core::ops::Index<NodeId> for PerNode<T, W> {
     type Output = T;
-    /// Ids come from the codec or the configuration, which both refuse ids above the capacity.
+    /// Ids come from the codec or the configuration, which both refuse ids above the capacity. (The
+    /// remainder says so to the compiler, which need not provide for a panic.)
     fn index(&self, id: NodeId) -> &T {
-        &self.0.as_flattened()[id.index()]
+        &self.0[id.index() / 64 % W][id.index() % 64]
     }
 }
 
 impl<T, const W: usize> core::ops::IndexMut<NodeId> for PerNode<T, W> {
     fn index_mut(&mut self, id: NodeId) -> &mut T {
-        &mut self.0.as_flattened_mut()[id.index()]
+        &mut self.0[id.index() / 64 % W][id.index() % 64]
     }
 }
 

@@ -67,6 +67,7 @@ pub mod advice;
 // When the node acts by itself.
 mod budget;
 pub mod detector;
+mod forming;
 mod hold_off;
 mod leaving;
 mod silence;

@@ -44,6 +44,7 @@ pub enum Event<'a> {
 }
 
 #[derive(Debug)]
+#[repr(u8)] // otherwise the discriminant would fill 64 bits
 enum Election<const W: usize> {
     Bully(Bully<W>),
     Invitation(Invitation<W>),
@@ -164,7 +165,7 @@ impl<const W: usize> Node<W> {
             return;
         }
         let strict = self.station.config.durability == Durability::Strict;
-        let watched = |state: &StateVector<W>| strict.then(|| (state.summary(), state.halted_by));
+        let watched = |state: &StateVector<W>| (state.summary(), state.halted_by);
         let before = watched(&self.station.state);
         self.handle(now, event, out);
         if let Some(cause) = self.station.failed {
@@ -175,15 +176,16 @@ impl<const W: usize> Node<W> {
                 out.push(Effect::Note(Note::IdClash(id)));
             }
             out.push(Effect::FailSelf(cause));
-        } else if before != watched(&self.station.state) && !self.station.mute {
-            let mut turn = Turn { now, node: &mut self.station, out };
+        } else if strict && !self.station.mute && before != watched(&self.station.state) {
+            let mut turn = Turn { node: &mut self.station, out };
             let ticket = turn.next_ticket();
             turn.out.push_first(Effect::SaveState { ticket, wait: true });
         }
     }
 
     fn handle(&mut self, now: Instant, event: Event<'_>, out: &mut Effects<W>) {
-        let mut turn = Turn { now, node: &mut self.station, out };
+        self.station.now = now;
+        let mut turn = Turn { node: &mut self.station, out };
         if !matches!(event, Event::Boot { .. }) && self.life != Life::Down {
             // Assumption 9: a node that ran late has failed, and must not act before it knows.
             if now.since(turn.node.last_progress) > turn.node.config.timing.tp {
@@ -241,21 +243,27 @@ impl<const W: usize> Node<W> {
                 turn.node.last_progress = now;
                 turn.say_clash();
             }
-            Event::Saved(ticket) => match &mut self.election {
-                Election::Bully(bully) => bully.saved(&mut turn, ticket),
-                Election::Invitation(invitation) => invitation.saved(&mut turn, ticket),
-                Election::Ring(ring) => ring.saved(&mut turn, ticket),
-            },
+            Event::Saved(ticket) => {
+                let save = turn.node.saving.take_if(|save| save.ticket == ticket);
+                match (&mut self.election, save) {
+                    (_, None) => {}
+                    (Election::Bully(bully), Some(save)) => bully.saved(&mut turn, save.ready),
+                    (Election::Invitation(invitation), Some(save)) => {
+                        invitation.saved(&mut turn, save.ready);
+                    }
+                    (Election::Ring(ring), Some(save)) => ring.saved(&mut turn, save.ready),
+                }
+            }
             Event::SaveFailed => {
                 turn.mute(MuteReason::StateNotDurable);
                 self.life = Life::Down;
             }
-            Event::Reorganized { group, definition } => match &mut self.election {
-                Election::Bully(bully) => bully.reorganized(&mut turn, group, definition),
-                Election::Invitation(invitation) => {
-                    invitation.reorganized(&mut turn, group, definition);
-                }
-                Election::Ring(ring) => ring.reorganized(&mut turn, group, definition),
+            // Of another group it comes too late.
+            Event::Reorganized { group, .. } if !group.is(&turn.node.state.group) => {}
+            Event::Reorganized { definition, .. } => match &mut self.election {
+                Election::Bully(bully) => bully.reorganized(&mut turn, definition),
+                Election::Invitation(invitation) => invitation.reorganized(&mut turn, definition),
+                Election::Ring(ring) => ring.reorganized(&mut turn, definition),
             },
         }
         if turn.node.mute {
@@ -278,7 +286,7 @@ impl<const W: usize> Node<W> {
 /// D1 to D3: the new epoch is above everything that an earlier boot can have used, even if one of
 /// two torn copies reads differently next time; without a readable one the node stays mute.
 fn boot<const W: usize>(turn: &mut Turn<'_, W>, stored_epoch: Option<u32>) -> Life {
-    turn.node.last_progress = turn.now;
+    turn.node.last_progress = turn.node.now;
     let reason = match stored_epoch {
         None => MuteReason::NoEpoch,
         Some(stored) => match stored.checked_add(2) {
@@ -343,7 +351,7 @@ fn dispatch<const W: usize>(
         Envelope::Reply { requester_boot } => {
             let (boot, errata) = (turn.node.boot, turn.node.config.errata);
             let answers = (requester_boot, frame.call);
-            if let Some(taken) = turn.node.call.time(frame.source, answers, boot, turn.now) {
+            if let Some(taken) = turn.node.call.time(frame.source, answers, boot, turn.node.now) {
                 turn.node.round_trips.note(taken);
             }
             let standing = turn.node.call.reply(frame.source, frame.kind, answers, boot, errata)?;

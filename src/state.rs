@@ -26,9 +26,13 @@ pub enum Status {
 
 impl Status {
     pub(crate) fn from_byte(byte: u8) -> Option<Self> {
-        [Self::Down, Self::Election, Self::Reorganization, Self::Normal]
-            .into_iter()
-            .find(|status| *status as u8 == byte)
+        Some(match byte {
+            0 => Self::Down,
+            1 => Self::Election,
+            2 => Self::Reorganization,
+            3 => Self::Normal,
+            _ => return None,
+        })
     }
 
     /// The name in traces and logs.
@@ -81,6 +85,7 @@ impl Definition {
 
 /// S(i).
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[repr(C)] // see `Station`
 pub struct StateVector<const W: usize> {
     /// S(i).s
     pub status: Status,
@@ -156,22 +161,22 @@ impl<const W: usize> StateVector<W> {
     /// just woken.
     pub fn decode(record: &[u8]) -> Result<Self, Reject> {
         let mut r = Reader::new(record);
-        if r.byte()? != Self::FORMAT {
-            return Err(Reject::Version);
+        if r.byte() != Self::FORMAT {
+            r.refuse(Reject::Version);
         }
-        r.status()?;
-        let coordinator = NodeId::new(r.byte()?);
-        if coordinator.is_some_and(|id| !NodeSet::<W>::fits(id)) {
-            return Err(Reject::Capacity);
-        }
-        let group = r.maybe_group::<W>()?;
-        let halted_by = r.maybe_group::<W>()?;
-        let up = r.set()?;
-        let definition = match r.u16()? {
+        r.status();
+        let coordinator = r.maybe_id::<W>();
+        let group = r.maybe_group::<W>();
+        let halted_by = r.maybe_group::<W>();
+        let up = r.set();
+        let definition = match r.u16() {
             0 => None,
             len => {
-                let bytes = r.slice(len as usize - 1)?;
-                Some(Definition::new(bytes).ok_or(Reject::Field)?)
+                let definition = Definition::new(r.slice(len as usize - 1));
+                if definition.is_none() {
+                    r.refuse(Reject::Field);
+                }
+                definition
             }
         };
         r.end()?;

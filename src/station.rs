@@ -10,12 +10,13 @@ use crate::call::Call;
 use crate::config::{Config, Durability};
 use crate::detector::Watch;
 use crate::effects::{Effect, Effects, FailCause, MuteReason, Note, Ticket};
+use crate::forming::Save;
 use crate::hold_off::HoldOff;
 use crate::id::{GroupId, NodeId, NodeSet, PerNode};
 use crate::key::Keys;
 use crate::link::{Header, Link, seal};
 use crate::silence::Silence;
-use crate::state::{Definition, StateVector, Status};
+use crate::state::{StateVector, Status};
 use crate::time::{Duration, Instant};
 use crate::timers::{Timer, TimerTable};
 use crate::wire::{Destination, Envelope, Kind, Message, Reject};
@@ -60,14 +61,6 @@ pub struct Request {
     pub received: Instant,
 }
 
-/// A Ready that this node has accepted and that is being made durable.
-#[derive(Debug, Clone, Copy)]
-pub struct AcceptedReady {
-    pub ticket: Ticket,
-    pub request: Request,
-    pub group: GroupId,
-}
-
 #[derive(Debug, Clone, Copy)]
 struct Peer {
     answered_call: (u32, u32),
@@ -91,76 +84,84 @@ pub enum Saving {
     BeforeAllElse,
 }
 
-/// The data of a node that does not belong to one algorithm alone.
+/// The data of a node that does not belong to one algorithm alone. It lies in memory as it stands here
+/// (`repr(C)`), what is used most in front: shorter instructions reach it.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Station<const W: usize> {
-    pub config: Config<W>,
-    pub boot: u32,
     pub state: StateVector<W>,
+    /// The time of the event that is being handled. (In a [`Turn`] it would be two more words to hand
+    /// from function to function.)
+    pub now: Instant,
+    /// Why the node resets itself; nothing else of that step is carried out.
+    pub failed: Option<FailCause>,
+    pub mute: bool,
+    application_runs: bool,
+    pub boot: u32,
+    group_seq: u32,
+    last_ticket: u32,
+    /// The nodes that gave a sign of life since they were last found silent.
+    pub seen: NodeSet<W>,
+    /// The nodes that said that they leave since this node was last Normal, and have not been heard in a
+    /// later boot.
+    pub departed: NodeSet<W>,
     pub call: Call<W>,
-    pub link: Link<W>,
+    /// The save that the group of this node waits for.
+    pub saving: Option<Save>,
     pub timers: TimerTable,
+    pub config: Config<W>,
+    /// Watches the coordinator.
+    pub watch: Watch<W>,
+    pub last_progress: Instant,
+    /// The node that was last found dead, in the boot that it was known to be in.
+    buried: Option<(NodeId, u32)>,
     pub counters: Counters,
     /// From a call to its answers.
     pub round_trips: Histogram,
     /// From a reception to its answer, saves not counted.
     pub handling: Histogram,
-    /// The nodes that gave a sign of life since they were last found silent.
-    pub seen: NodeSet<W>,
-    /// Watches the coordinator.
-    pub watch: Watch<W>,
     /// How a coordinator watches its members.
     pub silence: Silence<W>,
     hold_off: HoldOff,
-    /// The nodes that said that they leave since this node was last Normal, and have not been heard in a
-    /// later boot.
-    pub departed: NodeSet<W>,
-    /// The node that was last found dead, in the boot that it was known to be in.
-    buried: Option<(NodeId, u32)>,
-    pub last_progress: Instant,
-    /// Why the node resets itself; nothing else of that step is carried out.
-    pub failed: Option<FailCause>,
-    pub mute: bool,
-    application_runs: bool,
-    group_seq: u32,
-    last_ticket: u32,
+    pub link: Link<W>,
     peers: PerNode<Peer, W>,
     delayed: heapless::Vec<DelayedAnswer<W>, DELAYED_ANSWERS_MAX>,
 }
 
 impl<const W: usize> Station<W> {
     pub fn new(config: Config<W>, keys: Keys, instance: u32) -> Self {
-        let mut link = Link::new(keys, instance);
-        if config.errata.needs_the_clear() {
-            link.speak_in_the_clear(config.others());
-        }
-        let nobody = Peer { answered_call: (0, 0), answered_at: 0 };
         let times = Histogram::new(config.timing.t);
-        Self {
+        let mut station = Self {
             watch: Watch::new(config.detector),
             silence: Silence::new(),
             buried: None,
             departed: NodeSet::EMPTY,
             hold_off: HoldOff::default(),
             config,
+            now: Instant(0),
             boot: 0,
             state: StateVector::DOWN,
             call: Call::default(),
-            link,
+            link: Link::new(keys, instance),
             timers: TimerTable::default(),
             counters: Counters::default(),
             round_trips: times,
             handling: times,
             seen: NodeSet::EMPTY,
             last_progress: Instant(0),
+            saving: None,
             failed: None,
             mute: false,
             application_runs: false,
             group_seq: 0,
             last_ticket: 0,
-            peers: PerNode::all(nobody),
+            peers: const { PerNode::all(Peer { answered_call: (0, 0), answered_at: 0 }) },
             delayed: heapless::Vec::new(),
+        };
+        if station.config.errata.needs_the_clear() {
+            station.link.speak_in_the_clear(station.config.others());
         }
+        station
     }
 
     /// As after 2^32 groups.
@@ -187,7 +188,6 @@ impl<const W: usize> Station<W> {
 /// One event being handled.
 #[derive(Debug)]
 pub struct Turn<'t, const W: usize> {
-    pub now: Instant,
     pub node: &'t mut Station<W>,
     pub out: &'t mut Effects<W>,
 }
@@ -205,12 +205,12 @@ impl<const W: usize> Turn<'_, W> {
     pub fn rebooted(&mut self, id: NodeId) {
         let node = &mut *self.node;
         node.departed.remove(id);
-        node.hold_off.rebooted(id, self.now, node.config.hold_off);
+        node.hold_off.rebooted(id, node.now, node.config.hold_off);
     }
 
     /// Whether this node reboots too often to be let in.
     pub fn held_off(&self, id: NodeId) -> bool {
-        self.node.hold_off.holds(id, self.now, self.node.config.hold_off)
+        self.node.hold_off.holds(id, self.node.now, self.node.config.hold_off)
     }
 
     /// Whether that node would coordinate before this one does.
@@ -227,12 +227,20 @@ impl<const W: usize> Turn<'_, W> {
 
     #[inline(never)]
     pub fn set_timer(&mut self, timer: Timer, span: Duration) {
-        self.node.timers.set(timer, self.now + span);
+        self.node.timers.set(timer, self.node.now + span);
     }
 
     #[inline(never)]
     pub fn cancel(&mut self, timer: Timer) {
         self.node.timers.cancel(timer);
+    }
+
+    pub fn arm_check(&mut self) {
+        self.set_timer(Timer::Check, self.node.config.timing.check);
+    }
+
+    pub fn arm_beat(&mut self) {
+        self.set_timer(Timer::Beat, self.node.config.timing.beat);
     }
 
     // --- calls ------------------------------------------------------------------------------
@@ -241,7 +249,7 @@ impl<const W: usize> Turn<'_, W> {
     pub fn open_round(&mut self, awaited: NodeSet<W>, expects: Kind, wait: Duration) {
         // Answers that wait for a save say nothing of the network.
         let timed = wait < self.node.config.timing.distribute();
-        if self.node.call.open(awaited, expects, timed.then_some(self.now)).is_none() {
+        if self.node.call.open(awaited, expects, timed.then_some(self.node.now)).is_none() {
             self.fail(FailCause::NumbersExhausted);
         }
         self.set_timer(Timer::Phase, wait);
@@ -262,10 +270,16 @@ impl<const W: usize> Turn<'_, W> {
 
     /// Arms the next repeat of the open round, if an answer to it can still come in time.
     pub fn arm_repeat(&mut self, period: Duration) {
-        let end = self.node.timers.deadline(Timer::Phase).unwrap_or(Instant::FAR);
-        if self.now + period + self.node.config.timing.tm < end {
+        let end = self.node.timers.at(Timer::Phase);
+        if self.node.now + period + self.node.config.timing.tm < end {
             self.set_timer(Timer::Repeat, period);
         }
+    }
+
+    /// Questions whether a node is there are repeated twice as often, and where something is lost more
+    /// is likely to be.
+    pub fn arm_early_repeat(&mut self) {
+        self.arm_repeat(self.node.config.timing.repeat.fraction(1, 2));
     }
 
     /// Ends the round and the timers that belong to it.
@@ -294,36 +308,32 @@ impl<const W: usize> Turn<'_, W> {
     /// Answers a request that waits for an answer of this node; not twice within a round trip,
     /// because then the first answer may still be under way.
     pub fn answer(&mut self, request: &Request, message: Message<'static, W>) {
-        self.answer_unless_within(self.node.config.timing.tm.times(2), request, message);
+        self.answer_unless_within(self.node.config.timing.tm.times(2).0 as u32, request, message);
     }
 
     /// Answers however often it is asked: where silence counts as death, no answer is too many.
     pub fn answer_each(&mut self, request: &Request, message: Message<'static, W>) {
-        self.answer_unless_within(Duration::ZERO, request, message);
+        self.answer_unless_within(0, request, message);
     }
 
-    fn answer_unless_within(
-        &mut self,
-        hush: Duration,
-        request: &Request,
-        message: Message<'static, W>,
-    ) {
+    /// `hush`: in microseconds.
+    fn answer_unless_within(&mut self, hush: u32, request: &Request, message: Message<'static, W>) {
         if !request.named {
             return;
         }
         let timing = &self.node.config.timing;
         let peer = &mut self.node.peers[request.from];
         let call = (request.boot, request.call);
-        let now = self.now.0 as u32;
-        if peer.answered_call == call && now.wrapping_sub(peer.answered_at) < hush.0 as u32 {
+        let now = self.node.now.0 as u32;
+        if peer.answered_call == call && now.wrapping_sub(peer.answered_at) < hush {
             let withheld = &mut self.node.counters.answers_withheld;
             *withheld = withheld.saturating_add(1);
             return;
         }
         peer.answered_call = call;
         peer.answered_at = now;
-        let delay = timing.answer_spacing.times(request.rank as u64);
-        let answer = DelayedAnswer { due: self.now + delay, request: *request, message };
+        let delay = timing.answer_spacing.times(request.rank as u32);
+        let answer = DelayedAnswer { due: self.node.now + delay, request: *request, message };
         if delay == Duration::ZERO || self.node.delayed.push(answer).is_err() {
             self.send_answer(request, message, Duration::ZERO);
         } else {
@@ -345,7 +355,7 @@ impl<const W: usize> Turn<'_, W> {
             Durability::Group => Duration::ZERO,
         };
         let last = request.received + config.timing.tp + more;
-        let in_time = self.now + save_ahead <= last;
+        let in_time = self.node.now + save_ahead <= last;
         if in_time {
             self.out.must_leave_by(last);
         } else {
@@ -361,7 +371,9 @@ impl<const W: usize> Turn<'_, W> {
 
     /// Sends the answers whose time has come.
     pub fn send_due_answers(&mut self) {
-        while let Some(index) = self.node.delayed.iter().position(|answer| answer.due <= self.now) {
+        while let Some(index) =
+            self.node.delayed.iter().position(|answer| answer.due <= self.node.now)
+        {
             let answer = self.node.delayed.swap_remove(index);
             self.send_answer(&answer.request, answer.message, Duration::ZERO);
         }
@@ -381,7 +393,7 @@ impl<const W: usize> Turn<'_, W> {
             return;
         }
         if more == Duration::ZERO {
-            self.node.handling.note(self.now.since(request.received));
+            self.node.handling.note(self.node.now.since(request.received));
         }
         let envelope = Envelope::Reply { requester_boot: request.boot };
         self.emit(Destination::Node(request.from), request.call, envelope, message);
@@ -399,14 +411,14 @@ impl<const W: usize> Turn<'_, W> {
         if self.node.failed.is_some() {
             return;
         }
-        if self.emit_clear(to, call, &envelope, &message) {
+        let kind = message.kind();
+        if self.emit_clear(to, call, &envelope, &message, kind) {
             return;
         }
         let Some(sequence) = self.node.link.next_sequence() else {
             self.fail(FailCause::NumbersExhausted);
             return;
         };
-        let kind = message.kind();
         let slot = &self.node.link.keys().send;
         let header = Header {
             kind,
@@ -418,27 +430,9 @@ impl<const W: usize> Turn<'_, W> {
             key: slot.id,
         };
         let numbers = (call, self.node.link.epoch_of(to));
-        self.out.push_datagram(to, kind, |room| {
-            seal::seal(&header, &slot.key, numbers, &envelope, &message, room)
-        });
-    }
-
-    /// Sends a Ready with the definition of the state vector: to the open round, or to one node.
-    pub fn send_ready(&mut self, group: GroupId, to: Option<NodeId>) {
-        // The bytes must not be borrowed from the node that sends them.
-        let definition = self.node.state.definition.clone().unwrap_or(Definition::SINGLE);
-        let up = self.node.state.up;
-        let message = Message::Ready { group, up, definition: definition.as_bytes() };
-        match to {
-            None => self.broadcast_round(message),
-            Some(to) => {
-                let Some(call) = self.node.call.take_number() else {
-                    self.fail(FailCause::NumbersExhausted);
-                    return;
-                };
-                self.emit(Destination::Node(to), call, Envelope::Request, message);
-            }
-        }
+        let room = self.out.room();
+        let len = seal::seal(&header, &slot.key, numbers, &envelope, &message, room);
+        self.out.push_datagram(to, kind, len);
     }
 
     // --- numbers, safe storage, failure -----------------------------------------------------
@@ -493,6 +487,7 @@ impl<const W: usize> Turn<'_, W> {
         self.note(Note::Mute(reason));
     }
 
+    #[inline(never)] // copied nine times otherwise
     pub fn fail(&mut self, cause: FailCause) {
         if self.node.failed.is_none() {
             self.node.failed = Some(cause);

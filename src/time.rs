@@ -37,19 +37,20 @@ impl Duration {
 
     #[must_use]
     #[inline(never)] // 64-bit arithmetic is long where registers have 32
-    pub const fn times(self, factor: u64) -> Self {
-        Self(self.0.saturating_mul(factor))
+    pub const fn times(self, factor: u32) -> Self {
+        Self(self.0.saturating_mul(factor as u64))
     }
 
     /// This span times `numerator / denominator`; a denominator of 0 counts as 1.
     #[must_use]
     #[inline(never)]
-    pub const fn fraction(self, numerator: u64, denominator: u64) -> Self {
+    pub const fn fraction(self, numerator: u32, denominator: u32) -> Self {
         let denominator = if denominator == 0 { 1 } else { denominator };
-        Self(self.0.saturating_mul(numerator) / denominator)
+        Self(self.times(numerator).0 / denominator as u64)
     }
 
     #[must_use]
+    #[inline(never)]
     pub const fn minus(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }

@@ -62,21 +62,40 @@ impl TimerTable {
         self.deadlines[timer as usize] = Instant::FAR;
     }
 
+    /// When it is due; [`Instant::FAR`] if it is not set.
+    #[must_use]
+    pub fn at(&self, timer: Timer) -> Instant {
+        self.deadlines[timer as usize]
+    }
+
     #[must_use]
     pub fn deadline(&self, timer: Timer) -> Option<Instant> {
-        Some(self.deadlines[timer as usize]).filter(|at| *at != Instant::FAR)
+        Some(self.at(timer)).filter(|at| *at != Instant::FAR)
+    }
+
+    /// The timer that is due first, and when.
+    fn first(&self) -> (Timer, Instant) {
+        let mut first = (ALL[0], Instant::FAR);
+        for (timer, at) in ALL.into_iter().zip(self.deadlines) {
+            if at < first.1 {
+                first = (timer, at);
+            }
+        }
+        first
     }
 
     /// The earliest deadline.
     #[must_use]
     pub fn next(&self) -> Option<Instant> {
-        self.deadlines.iter().min().copied().filter(|at| *at != Instant::FAR)
+        Some(self.first().1).filter(|at| *at != Instant::FAR)
     }
 
     /// Takes the timer that has been due for longest.
     pub fn take_due(&mut self, now: Instant) -> Option<Timer> {
-        let next = self.next().filter(|at| *at <= now)?;
-        let timer = ALL.into_iter().find(|timer| self.deadlines[*timer as usize] == next)?;
+        let (timer, at) = self.first();
+        if at > now || at == Instant::FAR {
+            return None;
+        }
         self.cancel(timer);
         Some(timer)
     }

@@ -2,7 +2,7 @@
 //! same in several algorithms.
 
 use crate::detector::FailureDetector;
-use crate::effects::{Effect, Note};
+use crate::effects::Note;
 use crate::id::{GroupId, NodeId, NodeSet};
 use crate::state::Status;
 use crate::station::Turn;
@@ -18,15 +18,15 @@ impl<const W: usize> Turn<'_, W> {
         if let Some(coordinator) = node.state.coordinator {
             higher.remove(coordinator);
         }
-        let stagger = node.config.timing.stagger.times(higher.len() as u64);
+        let stagger = node.config.timing.stagger.times(higher.len() as u32);
         let span = node.watch.patience(&node.config) + stagger;
         self.set_timer(Timer::Quiet, span);
     }
 
     /// Leave the probing of the coordinator to another node for two T, and what else it may need.
     pub fn postpone_quiet(&mut self, more: Duration) {
-        let earliest = self.now + self.node.config.timing.t.times(2) + more;
-        if self.node.timers.deadline(Timer::Quiet).is_some_and(|quiet| quiet < earliest) {
+        let earliest = self.node.now + self.node.config.timing.t.times(2) + more;
+        if self.node.timers.at(Timer::Quiet) < earliest {
             self.node.timers.set(Timer::Quiet, earliest);
         }
     }
@@ -34,7 +34,7 @@ impl<const W: usize> Turn<'_, W> {
     /// Wait for no more than a usual silence, whatever was left to others.
     pub fn hasten_quiet(&mut self) {
         let timing = &self.node.config.timing;
-        let latest = self.now + timing.quiet;
+        let latest = self.node.now + timing.quiet;
         if self.node.timers.deadline(Timer::Quiet).is_some_and(|quiet| quiet > latest) {
             self.node.timers.set(Timer::Quiet, latest);
         }
@@ -48,10 +48,9 @@ impl<const W: usize> Turn<'_, W> {
     /// The coordinator has been silent for too long: is it there?
     pub fn probe(&mut self, coordinator: NodeId) {
         self.suspect(coordinator);
-        let timing = self.node.config.timing;
-        self.open_round(NodeSet::only(coordinator), Kind::AytAns, timing.t);
+        self.open_round(NodeSet::only(coordinator), Kind::AytAns, self.node.config.timing.t);
         self.send_probe();
-        self.arm_repeat(timing.repeat.fraction(1, 2));
+        self.arm_early_repeat();
     }
 
     /// A broadcast, so that the other members know that they need not ask.
@@ -60,15 +59,16 @@ impl<const W: usize> Turn<'_, W> {
         self.broadcast_round(Message::AreYouThere { group, status });
     }
 
+    /// A probe: whether it is of this very group, and whether this node coordinates its sender there.
+    pub fn probed(&self, from: NodeId, group: Option<GroupId>) -> (bool, bool) {
+        let state = &self.node.state;
+        let same = group.is_some_and(|group| group.is(&state.group));
+        (same, same && self.node.is_coordinator() && state.up.contains(from))
+    }
+
     /// The coordinator has been silent for too long; `true` if others are asked about it first.
     pub fn ask_about_coordinator(&mut self, coordinator: NodeId) -> bool {
         self.status() == Status::Normal && self.inquire(NodeSet::only(coordinator))
-    }
-
-    /// A group has formed.
-    pub fn all_members_heard(&mut self) {
-        let node = &mut *self.node;
-        node.silence.heard(&node.state.up);
     }
 
     /// A Check ends: the members that have been silent in too many of them in a row.
@@ -86,13 +86,6 @@ impl<const W: usize> Turn<'_, W> {
         self.inquire(one)
     }
 
-    /// Asks the application for the definition of `group`, which this node coordinates.
-    pub fn reorganize(&mut self, group: GroupId) {
-        self.set_timer(Timer::Phase, self.node.config.timing.reorganize);
-        let members = self.node.state.up.with(self.me());
-        self.out.push(Effect::Reorganize { group, members });
-    }
-
     /// An observer without a coordinator, in a group number that serves only to be invited by.
     pub fn is_lone_observer(&self) -> bool {
         let state = &self.node.state;
@@ -107,7 +100,7 @@ impl<const W: usize> Turn<'_, W> {
         }
         if let Some(group) = self.node.state.group {
             self.announce(Message::Beat { group, normal });
-            self.set_timer(Timer::Beat, self.node.config.timing.beat);
+            self.arm_beat();
         }
     }
 }

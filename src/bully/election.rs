@@ -2,11 +2,11 @@
 
 use super::{Bully, Phase};
 use crate::call::Standing;
-use crate::effects::{Note, Ticket};
+use crate::effects::Note;
 use crate::errata::Erratum;
-use crate::id::{GroupId, NodeId, NodeSet};
-use crate::state::{Definition, Status};
-use crate::station::{Saving, Turn};
+use crate::id::{NodeId, NodeSet};
+use crate::state::Status;
+use crate::station::{Request, Turn};
 use crate::time::Duration;
 use crate::timers::Timer;
 use crate::wire::{Kind, Message, Reject};
@@ -26,10 +26,9 @@ impl<const W: usize> Bully<W> {
         self.phase = phase;
         self.juniors = NodeSet::EMPTY;
         turn.cancel(Timer::Quiet);
-        let timing = turn.node.config.timing;
-        turn.open_round(self.asked(turn, phase), Kind::AytAns, timing.t);
+        turn.open_round(self.asked(turn, phase), Kind::AytAns, turn.node.config.timing.t);
         self.send_request(turn);
-        turn.arm_repeat(timing.repeat.fraction(1, 2));
+        turn.arm_early_repeat();
     }
 
     /// B4: no higher node is there. Halt all lower ones.
@@ -38,20 +37,13 @@ impl<const W: usize> Bully<W> {
             self.only_observers(turn);
             return;
         }
-        turn.stop_application();
         let group = turn.next_group();
-        let silent = turn.node.config.higher().difference(&self.juniors);
+        turn.halt(Some(group));
         let node = &mut turn.node;
+        let silent = node.config.higher().difference(&self.juniors);
         node.seen = node.seen.difference(&silent);
         node.counters.elections += 1;
-        node.state.status = Status::Election;
-        node.state.coordinator = None;
-        node.state.group = None;
-        node.state.halted_by = Some(group);
-        node.state.up = NodeSet::EMPTY;
         self.strangers = NodeSet::EMPTY;
-        self.ready = None;
-        self.own_save = None;
         self.senior = None;
         turn.cancel(Timer::Quiet);
         turn.note(Note::Election(group));
@@ -61,7 +53,7 @@ impl<const W: usize> Bully<W> {
             return;
         }
         self.phase = Phase::Halting;
-        self.round_began = turn.now;
+        self.round_began = turn.node.now;
         turn.open_round(lower, Kind::HaltAck, turn.node.config.timing.t);
         self.send_request(turn);
         self.arm_halt_repeat(turn);
@@ -69,17 +61,10 @@ impl<const W: usize> Bully<W> {
 
     /// Nobody is there who could coordinate. Say so, and ask again from time to time.
     fn only_observers(&mut self, turn: &mut Turn<'_, W>) {
-        turn.stop_application();
-        let silent = *turn.node.config.higher();
-        turn.node.seen = turn.node.seen.difference(&silent);
-        let state = &mut turn.node.state;
-        let news = state.status != Status::Election;
-        state.status = Status::Election;
-        state.coordinator = None;
-        state.group = None;
-        state.halted_by = None;
-        state.up = NodeSet::EMPTY;
-        self.ready = None;
+        let node = &mut turn.node;
+        node.seen = node.seen.difference(node.config.higher());
+        let news = turn.status() != Status::Election;
+        turn.halt(None);
         if news {
             turn.note(Note::OnlyObservers);
         }
@@ -111,16 +96,15 @@ impl<const W: usize> Bully<W> {
     /// them costs another election), then one for the acknowledgements alone.
     fn arm_halt_repeat(&mut self, turn: &mut Turn<'_, W>) {
         let timing = &turn.node.config.timing;
-        let window = timing.halt_window();
-        let elapsed = turn.now.since(self.round_began);
-        let last = timing.t.fraction(5, 8);
-        let roomy = window >= timing.t.fraction(1, 16);
-        let moments = if roomy {
-            [window.fraction(1, 3), window.fraction(2, 3), window, last.max(window)]
-        } else {
-            [timing.t.fraction(1, 2); 4]
+        let (t, window) = (timing.t, timing.halt_window());
+        let elapsed = turn.node.now.since(self.round_began);
+        let roomy = window >= t.fraction(1, 16);
+        let moment = |repeat| match repeat {
+            _ if !roomy => t.fraction(1, 2),
+            1..=3 => window.fraction(repeat, 3),
+            _ => t.fraction(5, 8).max(window),
         };
-        match moments.into_iter().find(|moment| *moment > elapsed) {
+        match (1..=4).map(moment).find(|moment| *moment > elapsed) {
             Some(moment) => turn.node.timers.set(Timer::Repeat, self.round_began + moment),
             None => turn.cancel(Timer::Repeat),
         }
@@ -128,15 +112,14 @@ impl<const W: usize> Bully<W> {
 
     /// B7, the election point: from here on this node is the coordinator.
     fn election_point(&mut self, turn: &mut Turn<'_, W>) {
-        let timing = turn.node.config.timing;
         let me = turn.me();
         let state = &mut turn.node.state;
         state.coordinator = Some(me);
         state.status = Status::Reorganization;
         state.group = state.halted_by;
-        turn.set_timer(Timer::Beat, timing.beat);
+        turn.arm_beat();
         self.phase = Phase::Announce;
-        turn.open_round(turn.node.state.up, Kind::NcAck, timing.t.times(timing.patience));
+        turn.open_round(turn.node.state.up, Kind::NcAck, turn.node.config.timing.patient());
         if turn.node.state.up.is_empty() {
             self.reorganize(turn);
         } else {
@@ -154,41 +137,34 @@ impl<const W: usize> Bully<W> {
     }
 
     /// B10: distribute d; the coordinator saves its state vector while Ready is under way.
-    pub fn reorganized(&mut self, turn: &mut Turn<'_, W>, group: GroupId, definition: &[u8]) {
-        if self.phase != Phase::Reorg || !group.is(&turn.node.state.group) {
+    pub fn reorganized(&mut self, turn: &mut Turn<'_, W>, definition: &[u8]) {
+        if self.phase != Phase::Reorg {
             return;
         }
-        let Some(definition) = Definition::new(definition) else {
+        if !turn.define(definition) {
             self.attempt_failed(turn);
             return;
-        };
-        turn.node.state.definition = Some(definition);
+        }
         self.phase = Phase::Distribute;
         let wait = turn.node.config.timing.distribute();
         turn.open_round(turn.node.state.up, Kind::ReadyAck, wait);
         if !turn.node.state.up.is_empty() {
             self.send_request(turn);
         }
-        self.own_save = match turn.save() {
-            Saving::Later(ticket) => Some(ticket),
-            Saving::BeforeAllElse => None,
-        };
+        turn.save_group(None);
         self.finish_if_complete(turn);
     }
 
     /// B12: all members have accepted and this node's own state vector is durable.
     fn finish_if_complete(&mut self, turn: &mut Turn<'_, W>) {
         let complete = turn.node.call.is_complete(turn.node.config.errata);
-        if self.phase != Phase::Distribute || self.own_save.is_some() || !complete {
+        if self.phase != Phase::Distribute || turn.node.saving.is_some() || !complete {
             return;
         }
         self.phase = Phase::Idle;
         turn.close_round();
         turn.cancel(Timer::Quiet);
-        turn.node.state.status = Status::Normal;
-        turn.start_application();
-        turn.set_timer(Timer::Check, turn.node.config.timing.check);
-        turn.all_members_heard();
+        turn.group_formed();
         if !self.strangers.is_empty() {
             // Another turn, so that the task has started before it is stopped.
             turn.set_timer(Timer::Check, Duration::ZERO);
@@ -203,7 +179,7 @@ impl<const W: usize> Bully<W> {
             state.coordinator = None;
             state.group = None;
         }
-        self.own_save = None;
+        turn.node.saving = None;
         self.election(turn);
     }
 
@@ -217,7 +193,7 @@ impl<const W: usize> Bully<W> {
         if !coordinates || !matches!(self.phase, Phase::Idle | Phase::Check | Phase::Inquire) {
             return;
         }
-        if self.provocations.take(turn.now, turn.node.config.timing.check) {
+        if self.provocations.take(turn.node.now, turn.node.config.timing.check) {
             turn.note(Note::ProvokedBy(by));
             self.election(turn);
         }
@@ -225,7 +201,7 @@ impl<const W: usize> Bully<W> {
 
     /// B17, the paper's Check: every P the coordinator asks all nodes whether they are Normal.
     pub(super) fn check(&mut self, turn: &mut Turn<'_, W>) {
-        turn.set_timer(Timer::Check, turn.node.config.timing.check);
+        turn.arm_check();
         let others = turn.node.config.others();
         if !turn.node.is_coordinator()
             || turn.status() != Status::Normal
@@ -243,7 +219,7 @@ impl<const W: usize> Bully<W> {
         }
         self.phase = Phase::Check;
         let timing = &turn.node.config.timing;
-        let wait = timing.t.times(timing.patience).min(timing.check);
+        let wait = timing.patient().min(timing.check);
         turn.open_round(others, Kind::AynAns, wait);
         self.send_request(turn);
     }
@@ -287,8 +263,7 @@ impl<const W: usize> Bully<W> {
         match self.phase {
             Phase::Halting => self.arm_halt_repeat(turn),
             Phase::Check => turn.arm_repeat(period),
-            // Once something is lost, more is likely to be.
-            _ => turn.arm_repeat(period.fraction(1, 2)),
+            _ => turn.arm_early_repeat(),
         }
     }
 
@@ -301,10 +276,9 @@ impl<const W: usize> Bully<W> {
             }
             Phase::Halting => {
                 let Some(group) = state.halted_by else { return };
-                let elapsed = turn.now.since(self.round_began);
+                let elapsed = turn.node.now.since(self.round_began);
                 let window = turn.node.config.timing.halt_window();
-                let binding = elapsed == Duration::ZERO || elapsed <= window;
-                Message::Halt { group, binding }
+                Message::Halt { group, binding: elapsed <= window }
             }
             Phase::Announce | Phase::Distribute | Phase::Check => {
                 let Some(group) = state.group else { return };
@@ -312,7 +286,7 @@ impl<const W: usize> Bully<W> {
                     Phase::Announce => Message::NewCoordinator { group },
                     Phase::Check => {
                         // As good as a Beat to the members.
-                        turn.set_timer(Timer::Beat, turn.node.config.timing.beat);
+                        turn.arm_beat();
                         Message::AreYouNormal { group }
                     }
                     _ => {
@@ -405,13 +379,10 @@ impl<const W: usize> Bully<W> {
     }
 
     /// A state vector is durable: the coordinator's own, or the one that a Ready waits for.
-    pub fn saved(&mut self, turn: &mut Turn<'_, W>, ticket: Ticket) {
-        if self.own_save == Some(ticket) {
-            self.own_save = None;
-            self.finish_if_complete(turn);
-        }
-        if let Some(ready) = self.ready.take_if(|ready| ready.ticket == ticket) {
-            self.accept_ready(turn, &ready.request, ready.group);
+    pub fn saved(&mut self, turn: &mut Turn<'_, W>, ready: Option<Request>) {
+        match ready {
+            None => self.finish_if_complete(turn),
+            Some(request) => self.accept_ready(turn, &request),
         }
     }
 }

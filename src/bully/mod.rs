@@ -21,12 +21,10 @@ mod seniority;
 mod tests;
 
 use crate::budget::Budget;
-use crate::detector::FailureDetector;
-use crate::effects::Ticket;
 use crate::errata::Erratum;
 use crate::id::{NodeId, NodeSet};
 use crate::state::Status;
-use crate::station::{AcceptedReady, Turn};
+use crate::station::Turn;
 use crate::time::{Duration, Instant};
 use crate::timers::Timer;
 use crate::wire::Message;
@@ -54,20 +52,18 @@ enum Phase {
 }
 
 #[derive(Debug)]
+#[repr(C)] // see `Station`
 pub struct Bully<const W: usize> {
     phase: Phase,
+    /// A lower node that this one gives way to.
+    senior: Option<NodeId>,
     /// When the current round began.
     round_began: Instant,
     /// Nodes that showed during an election that they are no part of it.
     strangers: NodeSet<W>,
-    provocations: Budget,
-    /// A lower node that this one gives way to.
-    senior: Option<NodeId>,
     /// Higher nodes that give way to this one in the election that it begins.
     juniors: NodeSet<W>,
-    /// The coordinator's own save of the group that it distributes.
-    own_save: Option<Ticket>,
-    ready: Option<AcceptedReady>,
+    provocations: Budget,
 }
 
 impl<const W: usize> Bully<W> {
@@ -79,14 +75,12 @@ impl<const W: usize> Bully<W> {
             provocations: Budget::FULL,
             senior: None,
             juniors: NodeSet::EMPTY,
-            own_save: None,
-            ready: None,
         }
     }
 
     /// B1: the node has woken and its boot epoch is durable.
     pub fn recovery(&mut self, turn: &mut Turn<'_, W>) {
-        turn.set_timer(Timer::Check, turn.node.config.timing.check);
+        turn.arm_check();
         // The greeting has lasted T unless all have answered: it has asked who is there, but for
         // those who speak version 1.
         let asked = self.asked(turn, Phase::Ask);
@@ -147,39 +141,33 @@ impl<const W: usize> Bully<W> {
     /// Suspicion is staggered by rank, so that one node probes and the others hear it do so.
     fn arm_quiet(&mut self, turn: &mut Turn<'_, W>) {
         let node = &turn.node;
-        let timing = &node.config.timing;
-        let stagger = |above: NodeSet<W>| timing.stagger.times(above.len() as u64);
-        let span = match (node.state.status, node.state.coordinator) {
+        match (node.state.status, node.state.coordinator) {
             (Status::Normal, Some(coordinator)) if coordinator == node.config.id => {
                 turn.cancel(Timer::Quiet);
-                return;
             }
-            (Status::Normal | Status::Reorganization, Some(coordinator)) => {
-                let higher = node.state.up.intersection(node.config.higher());
-                node.watch.patience(&node.config) + stagger(higher.without(coordinator))
-            }
+            (Status::Normal | Status::Reorganization, Some(_)) => turn.arm_quiet(),
             // Whoever halted this node needs one T before it announces itself.
             _ => {
+                let timing = &node.config.timing;
                 let mut higher = node.seen.intersection(node.config.higher());
                 if let Some(halter) = node.state.halted_by {
                     higher.remove(halter.coordinator);
                 }
-                timing.t.times(2) + stagger(higher)
+                let stagger = timing.stagger.times(higher.len() as u32);
+                turn.set_timer(Timer::Quiet, timing.t.times(2) + stagger);
             }
-        };
-        turn.set_timer(Timer::Quiet, span);
+        }
     }
 
     /// A sign of life of the coordinator, or of the node that is about to be.
     fn heard(&mut self, turn: &mut Turn<'_, W>, from: NodeId) {
-        if turn.node.state.coordinator == Some(from) {
+        let coordinates = turn.node.state.coordinator == Some(from);
+        if coordinates {
             turn.sign_of_life();
         }
         match self.phase {
-            Phase::Inquire if turn.node.state.coordinator == Some(from) => self.wait(turn),
-            Phase::Probe if turn.node.state.coordinator == Some(from) => {
-                self.suspicion_was_wrong(turn, from);
-            }
+            Phase::Inquire if coordinates => self.wait(turn),
+            Phase::Probe if coordinates => self.suspicion_was_wrong(turn, from),
             // It is there: that answers the question.
             Phase::Ask => self.wait(turn),
             Phase::Idle => self.arm_quiet(turn),
@@ -207,9 +195,9 @@ impl<const W: usize> Bully<W> {
     fn hurry(&mut self, turn: &mut Turn<'_, W>) {
         let node = &turn.node;
         let timing = &node.config.timing;
-        let above = node.seen.intersection(node.config.higher()).len() as u64 % 4;
-        let latest = turn.now + timing.t + timing.stagger.times(above);
-        if node.timers.deadline(Timer::Quiet).is_none_or(|quiet| quiet > latest) {
+        let above = node.seen.intersection(node.config.higher()).len() as u32 % 4;
+        let latest = turn.node.now + timing.t + timing.stagger.times(above);
+        if node.timers.at(Timer::Quiet) > latest {
             turn.node.timers.set(Timer::Quiet, latest);
         }
     }
@@ -245,7 +233,7 @@ impl<const W: usize> Bully<W> {
         {
             let normal = turn.status() == Status::Normal;
             turn.announce(Message::Beat { group, normal });
-            turn.set_timer(Timer::Beat, turn.node.config.timing.beat);
+            turn.arm_beat();
         }
     }
 }

@@ -5,8 +5,8 @@ use super::{Bully, Phase};
 use crate::effects::Note;
 use crate::errata::Erratum;
 use crate::id::{GroupId, NodeId, NodeSet};
-use crate::state::{Definition, Status};
-use crate::station::{AcceptedReady, Request, Saving, Turn};
+use crate::state::Status;
+use crate::station::{Request, Turn};
 use crate::wire::{Message, Reject};
 
 impl<const W: usize> Bully<W> {
@@ -163,16 +163,8 @@ impl<const W: usize> Bully<W> {
         if !binding || known.is_some_and(|halter| group.number < halter.number) {
             return Err(Reject::NotAwaited);
         }
-        turn.stop_application();
+        turn.halt(Some(group));
         self.senior = from_below.then_some(request.from);
-        let state = &mut turn.node.state;
-        state.status = Status::Election;
-        state.halted_by = Some(group);
-        state.coordinator = None;
-        state.group = None;
-        state.up = NodeSet::EMPTY;
-        self.ready = None;
-        self.own_save = None;
         turn.answer(request, Message::HaltAck);
         self.wait(turn);
         Ok(())
@@ -219,15 +211,13 @@ impl<const W: usize> Bully<W> {
         }
         match turn.status() {
             Status::Normal => turn.answer(request, Message::ReadyAck { accepted: true }),
-            Status::Reorganization if self.ready.is_none() => {
-                let Some(definition) = Definition::new(definition) else { return };
-                turn.node.state.definition = Some(definition);
+            Status::Reorganization if turn.node.saving.is_none() => {
+                if !turn.define(definition) {
+                    return;
+                }
                 turn.node.state.up = up.with(request.from).without(me);
-                match turn.save() {
-                    Saving::Later(ticket) => {
-                        self.ready = Some(AcceptedReady { ticket, request: *request, group });
-                    }
-                    Saving::BeforeAllElse => self.accept_ready(turn, request, group),
+                if turn.save_group(Some(*request)) {
+                    self.accept_ready(turn, request);
                 }
             }
             _ => {}
@@ -236,21 +226,9 @@ impl<const W: usize> Bully<W> {
     }
 
     /// The state vector with the definition is durable.
-    pub(super) fn accept_ready(
-        &mut self,
-        turn: &mut Turn<'_, W>,
-        request: &Request,
-        group: GroupId,
-    ) {
-        if turn.status() != Status::Reorganization || !group.is(&turn.node.state.group) {
-            return;
+    pub(super) fn accept_ready(&mut self, turn: &mut Turn<'_, W>, request: &Request) {
+        if turn.accept_ready(request, Message::ReadyAck { accepted: true }) {
+            self.heard(turn, request.from);
         }
-        if !turn.in_time(request, turn.node.config.timing.ts) {
-            return;
-        }
-        turn.node.state.status = Status::Normal;
-        turn.start_application();
-        turn.answer_after_save(request, Message::ReadyAck { accepted: true });
-        self.heard(turn, request.from);
     }
 }

@@ -20,26 +20,16 @@ use crate::state::Status;
 use crate::station::Turn;
 
 impl<const W: usize> Bully<W> {
-    /// The higher nodes that could coordinate instead.
-    fn rivals(&self, turn: &Turn<'_, W>) -> NodeSet<W> {
-        let config = &turn.node.config;
-        config.higher().difference(&config.observers).difference(&turn.node.departed)
-    }
-
     /// Whom an election asks first.
     pub(super) fn asked(&self, turn: &Turn<'_, W>, phase: Phase) -> NodeSet<W> {
         let config = &turn.node.config;
-        let rivals = self.rivals(turn);
-        match (phase, turn.node.state.coordinator) {
-            (Phase::Probe, Some(coordinator)) => {
-                rivals.union(&NodeSet::only(coordinator).difference(&turn.node.departed))
-            }
-            (Phase::Ask, _) if self.enters(turn) => {
-                let lower = config.lower().difference(&config.observers);
-                rivals.union(&lower.difference(&turn.node.departed))
-            }
-            _ => rivals,
+        let enters = phase == Phase::Ask && self.enters(turn);
+        let rivals = if enters { config.others() } else { *config.higher() };
+        let mut asked = rivals.difference(&config.observers);
+        if let (Phase::Probe, Some(coordinator)) = (phase, turn.node.state.coordinator) {
+            asked.insert(coordinator);
         }
+        asked.difference(&turn.node.departed)
     }
 
     /// Whether this node asks lower nodes too before it takes over.

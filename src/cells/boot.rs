@@ -10,7 +10,7 @@ use super::guard::Flash;
 use super::plan::{Kind, Plan};
 use super::record::KEYS;
 use super::region::Sizes;
-use super::report::{Provisioning, Report};
+use super::report::{Provisioning, RegionReport, Report};
 use super::store::{Layout, Store};
 
 /// What the walk over one region found.
@@ -73,15 +73,15 @@ impl<F: Flash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> 
         Ok((store, report))
     }
 
-    async fn boot(&mut self) -> Report {
+    /// [`Store::open`] of a [`Store::new`] that is in its place already: it is large.
+    ///
+    /// Cancel safety: not cancel safe; begin with a new store.
+    pub async fn boot(&mut self) -> Report {
         let mut found = [Found::NOTHING; 2];
-        for which in self.in_use() {
-            let seen = self.examine(*which).await;
+        for (which, seen) in self.in_use().iter().zip(&mut found) {
+            self.examine(*which, seen).await;
             self.generation =
                 seen.generation.iter().fold(self.generation, |newest, seen| newest.max(*seen));
-            if let Some(slot) = found.get_mut(which.index()) {
-                *slot = seen;
-            }
         }
         // A torn record may read as good at a later boot: its generation is never used again.
         self.generation = self.generation.saturating_add(2);
@@ -144,28 +144,25 @@ impl<F: Flash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> 
         Some(pending)
     }
 
-    /// Reads one region without changing it. Its part of the index is filled.
-    pub(super) async fn examine(&mut self, which: Which) -> Found<PAGES> {
+    /// Reads one region without changing it. `seen` is empty before. Its part of the index is filled.
+    pub(super) async fn examine(&mut self, which: Which, seen: &mut Found<PAGES>) {
         let sizes = Sizes::of::<F>();
         let by_generation = self.generation_counts();
         let (region, flash, buffer) = self.parts(which);
         let pages = region.pages();
-        let all_kinds = region.survey(flash, buffer).await;
-        let kinds = region.kinds(&all_kinds);
-        let mut seen = Found {
-            kinds: all_kinds,
-            plan: Plan::find(kinds),
-            blank: kinds.iter().all(|kind| *kind == Kind::Blank),
-            ..Found::NOTHING
-        };
+        seen.kinds = region.survey(flash, buffer).await;
+        let kinds = region.kinds(&seen.kinds);
+        seen.plan = Plan::find(kinds);
+        seen.blank = kinds.iter().all(|kind| *kind == Kind::Blank);
         // Oldest first: of two equal copies the one that was written later is kept.
         let first = match seen.plan.head {
-            Some(head) if by_generation => (head + 1) % pages,
+            Some(head) if by_generation => region.ahead(head, 1),
             _ => 0,
         };
-        for page in (0..pages).map(|step| (first + step) % pages) {
-            let (region, _, _) = self.parts(which);
-            if region.kinds(&all_kinds).get(usize::from(page)) == Some(&Kind::Blank) {
+        for step in 0..pages {
+            let region = self.region(which);
+            let page = region.ahead(first, step);
+            if seen.kinds.get(usize::from(page)) == Some(&Kind::Blank) {
                 continue;
             }
             let mut walk = region.walk(sizes, page);
@@ -185,11 +182,10 @@ impl<F: Flash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> 
                 seen.cursor = walk.at;
                 if walk.gap {
                     // Something lies behind the place where the map would put the next record.
-                    seen.plan = Plan::rebuild(self.region(which).kinds(&all_kinds));
+                    seen.plan = Plan::rebuild(self.region(which).kinds(&seen.kinds));
                 }
             }
         }
-        seen
     }
 
     /// The region that can be put in order without losing anything comes first.
@@ -241,33 +237,39 @@ impl<F: Flash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> 
             Which::A => (a, &*b),
             Which::B => (b, &*a),
         };
-        let cleared = self.apply(which, here).await?;
-        if let Some(region) = report.regions.get_mut(which.index()) {
-            region.sectors_cleared = cleared;
-            region.rebuilt = here.plan.rebuild;
-            for key in 0..KEYS as u8 {
-                if self.active.needs(key) && here.of(key) < there.of(key) {
-                    let count = match here.of(key) {
-                        0 => &mut region.missing,
-                        _ => &mut region.behind,
-                    };
-                    *count += 1;
+        let mut first = true;
+        loop {
+            let cleared = self.apply(which, here).await?;
+            if let Some(region) = report.regions.get_mut(which.index()) {
+                region.rebuilt = here.plan.rebuild;
+                if first {
+                    region.sectors_cleared = cleared;
+                    self.compare(here, there, region);
                 }
             }
-        }
-        let mut copied = self.catch_up(which, here, there).await;
-        if copied.is_err() && !here.plan.rebuild && self.can_replace(which) {
+            let copied = self.catch_up(which, here, there).await;
+            if copied.is_ok() || here.plan.rebuild || !self.can_replace(which) {
+                return copied;
+            }
             // Something in the region is in the way: start it anew, once.
+            first = false;
             let (region, flash, buffer) = self.parts(which);
             let kinds = region.survey(flash, buffer).await;
             here.plan = Plan::rebuild(region.kinds(&kinds));
-            self.apply(which, here).await?;
-            if let Some(region) = report.regions.get_mut(which.index()) {
-                region.rebuilt = true;
-            }
-            copied = self.catch_up(which, here, there).await;
         }
-        copied
+    }
+
+    /// Counts the cells that the other region has newer.
+    fn compare(&self, here: &Found<PAGES>, there: &Found<PAGES>, report: &mut RegionReport) {
+        for key in 0..KEYS as u8 {
+            if self.active.needs(key) && here.of(key) < there.of(key) {
+                let count = match here.of(key) {
+                    0 => &mut report.missing,
+                    _ => &mut report.behind,
+                };
+                *count += 1;
+            }
+        }
     }
 
     /// Erases what the plan says, marks the head, and takes the region into use.
@@ -301,12 +303,16 @@ impl<F: Flash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> 
             self.counters.rebuilds = self.counters.rebuilds.saturating_add(1);
         }
         let (region, flash, buffer) = self.parts(which);
-        if let (Some(head), true) = (plan.head, plan.mark_head)
-            && region.mark_head(flash, head).await.is_err()
-        {
-            // The marker was torn before, and reads as erased now: erase the empty sector.
-            region.erase(flash, head, buffer).await?;
-            region.mark_head(flash, head).await?;
+        if let (Some(head), true) = (plan.head, plan.mark_head) {
+            let mut last_try = false;
+            while let Err(error) = region.mark_head(flash, head).await {
+                if last_try {
+                    return Err(error);
+                }
+                // The marker was torn before, and reads as erased now: erase the empty sector.
+                last_try = true;
+                region.erase(flash, head, buffer).await?;
+            }
         }
         region.adopt(sizes, &plan, here.cursor);
         if plan.rebuild {

@@ -15,7 +15,7 @@
 
 use super::error::{Error, Reason};
 use super::guard::Flash;
-use super::store::{Loaded, Path, Store};
+use super::store::{Loaded, Path, Save, Store};
 use super::typed::keys;
 
 /// Bytes of a chunk.
@@ -119,7 +119,7 @@ impl<F: Flash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> 
         let key = chunk_key(self.active.staging_bank(), chunk);
         self.active.staging = true;
         let parts = [&revision.to_le_bytes(), bytes];
-        self.save_parts(key, format, &parts, Path::Idle, true).await
+        self.save_parts(&Save { key, format, parts: &parts, path: Path::Idle, verify: true }).await
     }
 
     /// Puts the staged configuration into force: all of its chunks, or an error and nothing.

@@ -119,16 +119,21 @@ impl<F: Flash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> 
     /// Erases one sector, between its two notes.
     pub(super) async fn erase_noted(&mut self, which: Which, sector: u8) -> Result<(), Error> {
         let erase = Pending::Sector(which, sector);
-        self.note(&Which::BOTH, erase, true).await?;
-        let (region, flash, buffer) = self.parts(which);
-        region.erase(flash, sector, buffer).await?;
-        self.account_wipe(which, false);
-        self.counters.erases = self.counters.erases.saturating_add(1);
-        let noted = self.note(&Which::BOTH, erase, false).await;
-        if noted.is_err() {
-            // Until the note is taken back the sector may not be used.
-            self.parts(which).0.suspect = true;
+        let mut busy = true;
+        loop {
+            let noted = self.note(&Which::BOTH, erase, busy).await;
+            if !busy && noted.is_err() {
+                // Until the note is taken back the sector may not be used.
+                self.parts(which).0.suspect = true;
+            }
+            if !busy || noted.is_err() {
+                return noted;
+            }
+            busy = false;
+            let (region, flash, buffer) = self.parts(which);
+            region.erase(flash, sector, buffer).await?;
+            self.account_wipe(which, false);
+            self.counters.erases = self.counters.erases.saturating_add(1);
         }
-        noted
     }
 }

@@ -55,11 +55,12 @@ impl Plan {
 
     /// Finds the head and the closed run before it.
     pub fn find(kinds: &[Kind]) -> Plan {
-        let count = kinds.len();
+        // There is always one; the compiler shall know.
+        let count = kinds.len().max(1);
         let openish = |index: usize| {
-            matches!(kinds.get(index % count.max(1)), Some(Kind::Blank | Kind::Debris | Kind::Torn))
+            matches!(kinds.get(index % count), Some(Kind::Blank | Kind::Debris | Kind::Torn))
         };
-        let is = |index: usize, kind: Kind| kinds.get(index % count.max(1)) == Some(&kind);
+        let is = |index: usize, kind: Kind| kinds.get(index % count) == Some(&kind);
         // The head is followed by an open sector. A torn erase that looks like a head is not: it
         // was the oldest sector, so a closed one or the head follows it.
         let started = |index: usize| is(index, Kind::Partial) || is(index, Kind::Frayed);

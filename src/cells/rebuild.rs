@@ -23,13 +23,9 @@ impl<F: Flash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> 
             if !self.is_live(key) {
                 continue;
             }
-            let here = match self.read_copy(which, key) {
-                Some(header) => header.generation,
-                None => 0,
-            };
-            match self.read_copy(other, key) {
-                Some(there) if there.generation >= here => {}
-                _ => return false,
+            let here = self.read_copy(which, key).map_or(0, |header| header.generation);
+            if self.read_copy(other, key).is_none_or(|there| there.generation < here) {
+                return false;
             }
         }
         true
@@ -83,9 +79,8 @@ impl<F: Flash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> 
             for key in 0..KEYS as u8 {
                 self.index.set(region, key, 0);
             }
-            let seen = self.examine(region).await;
-            if let Some(slot) = found.get_mut(region.index()) {
-                *slot = seen;
+            if let Some(seen) = found.get_mut(region.index()) {
+                self.examine(region, seen).await;
             }
         }
         let mut report =

@@ -170,31 +170,6 @@ fn length_checksum(length: [u8; 2]) -> u16 {
     }
 }
 
-/// A whole record that already lies at the start of the map's data buffer.
-///
-/// The map asks a value to write itself behind the key; ours is there already, key included.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct InPlace(pub usize);
-
-impl<'a> sequential_storage::map::Value<'a> for InPlace {
-    fn serialize_into(
-        &self,
-        buffer: &mut [u8],
-    ) -> Result<usize, sequential_storage::map::SerializationError> {
-        let value_bytes = self.0.saturating_sub(1);
-        if buffer.len() < value_bytes {
-            return Err(sequential_storage::map::SerializationError::BufferTooSmall);
-        }
-        Ok(value_bytes)
-    }
-
-    fn deserialize_from(
-        _buffer: &'a [u8],
-    ) -> Result<(Self, usize), sequential_storage::map::SerializationError> {
-        Err(sequential_storage::map::SerializationError::InvalidFormat)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,21 +1,27 @@
-//! One region: a ring of erase sectors, the map that appends to it, and the walk that reads it.
+//! One region: a ring of erase sectors, the crate that appends to it, and the walk that reads it.
+//!
+//! What lies there is a map of sequential-storage, and that crate's map reads it. But where each value lies
+//! is in our own index, and values are moved on before they are in the way, so that nothing is asked of
+//! the crate but to append: its queue does so with the same items and markers, and in a third of the
+//! map's code.
 
+use core::num::NonZeroU8;
 use core::ops::Range;
 
 use embedded_storage_async::nor_flash::ReadNorFlash;
 use sequential_storage::cache::page_pointers::ArrayPagePointers;
 use sequential_storage::cache::page_states::ArrayPageStates;
 use sequential_storage::cache::{Cache, Uncached};
-use sequential_storage::map::{MapConfig, MapStorage};
+use sequential_storage::queue::{QueueConfig, QueueStorage};
 
 use super::error::{Error, LayoutError, Reason};
 use super::guard::{Flash, Guard, GuardError, read, read_long, word_bytes};
 use super::plan::{Kind, Plan};
-use super::record::{Header, ITEM_HEADER_BYTES, InPlace, ItemHeader};
+use super::record::{Header, ITEM_HEADER_BYTES, ItemHeader};
 
-/// The map's caches: page states and write pointers. The place of every key is in our own index.
-type MapCache<const PAGES: usize> =
-    Cache<ArrayPageStates<PAGES>, ArrayPagePointers<PAGES>, Uncached, u8>;
+/// What the crate remembers: page states and write pointers.
+type QueueCache<const PAGES: usize> =
+    Cache<ArrayPageStates<PAGES>, ArrayPagePointers<PAGES>, Uncached>;
 
 /// How many zero bits make a marker; the map uses the same number.
 const MARKER_ZERO_BITS: u32 = 4;
@@ -27,7 +33,7 @@ pub(super) const WORD_BYTES_MAX: usize = 32;
 #[derive(Debug)]
 pub(super) struct Region<const PAGES: usize> {
     start: u32,
-    pages: u8,
+    pages: NonZeroU8,
     /// The sector that takes the next record; `None` in an empty region.
     head: Option<u8>,
     /// How many closed sectors lie before the head.
@@ -40,7 +46,7 @@ pub(super) struct Region<const PAGES: usize> {
     pub wipe: u8,
     /// The sector that refused a program or did not read back, until the region is copied anew.
     pub refused: Option<u8>,
-    cache: Option<MapCache<PAGES>>,
+    cache: Option<QueueCache<PAGES>>,
 }
 
 /// Sizes of a flash as the map sees it.
@@ -81,12 +87,16 @@ impl<const PAGES: usize> Region<PAGES> {
         if pages < 3 {
             return Err(LayoutError::TooFewSectors);
         }
-        if pages as usize > PAGES || pages > 32 {
+        let Some(pages) = u8::try_from(pages)
+            .ok()
+            .and_then(NonZeroU8::new)
+            .filter(|pages| usize::from(pages.get()) <= PAGES && pages.get() <= 32)
+        else {
             return Err(LayoutError::TooManySectors);
-        }
+        };
         Ok(Self {
             start: range.start,
-            pages: pages as u8,
+            pages,
             head: None,
             closed: 0,
             cursor: 0,
@@ -98,7 +108,12 @@ impl<const PAGES: usize> Region<PAGES> {
     }
 
     pub fn pages(&self) -> u8 {
-        self.pages
+        self.pages.get()
+    }
+
+    /// The sector that lies so many further on in the ring.
+    pub fn ahead(&self, page: u8, steps: u8) -> u8 {
+        (page + steps) % self.pages
     }
 
     pub fn head(&self) -> Option<u8> {
@@ -109,9 +124,11 @@ impl<const PAGES: usize> Region<PAGES> {
         self.closed
     }
 
+    // Small, but asked in many places; so is `head_room`.
+    #[inline(never)]
     pub fn open_pages(&self) -> u8 {
         let used = self.closed + u8::from(self.head.is_some());
-        self.pages.saturating_sub(used)
+        self.pages().saturating_sub(used)
     }
 
     pub fn page_of(&self, sizes: Sizes, address: u32) -> u8 {
@@ -125,10 +142,11 @@ impl<const PAGES: usize> Region<PAGES> {
     /// The closed sector that is recycled next.
     pub fn oldest(&self) -> Option<u8> {
         let head = self.head?;
-        (self.closed > 0).then(|| (head + self.pages - self.closed) % self.pages)
+        (self.closed > 0).then(|| self.ahead(head, self.pages() - self.closed))
     }
 
     /// Bytes left in the head for items, their overhead included.
+    #[inline(never)]
     pub fn head_room(&self, sizes: Sizes) -> u32 {
         match self.head {
             Some(head) => (self.page_start(sizes, head) + sizes.sector)
@@ -139,7 +157,7 @@ impl<const PAGES: usize> Region<PAGES> {
     }
 
     fn range(&self, sizes: Sizes) -> Range<u32> {
-        self.start..self.start + u32::from(self.pages) * sizes.sector
+        self.start..self.start + u32::from(self.pages.get()) * sizes.sector
     }
 
     fn open_mask(&self) -> u32 {
@@ -154,7 +172,7 @@ impl<const PAGES: usize> Region<PAGES> {
     pub async fn survey<F: Flash>(&self, flash: &mut F, buffer: &mut [u8]) -> [Kind; PAGES] {
         let sizes = Sizes::of::<F>();
         let mut kinds = [Kind::Blank; PAGES];
-        for (page, kind) in (0..self.pages).zip(kinds.iter_mut()) {
+        for (page, kind) in (0..self.pages()).zip(kinds.iter_mut()) {
             let from = self.page_start(sizes, page);
             let (_, starts) = self.marker(flash, from);
             let end = from + sizes.sector - sizes.word;
@@ -175,7 +193,7 @@ impl<const PAGES: usize> Region<PAGES> {
 
     /// The kinds of the sectors that exist.
     pub fn kinds<'k>(&self, kinds: &'k [Kind; PAGES]) -> &'k [Kind] {
-        kinds.get(..usize::from(self.pages)).unwrap_or(kinds)
+        kinds.get(..usize::from(self.pages())).unwrap_or(kinds)
     }
 
     /// Whether a marker word is erased, and whether it counts as written.
@@ -219,7 +237,7 @@ impl<const PAGES: usize> Region<PAGES> {
         let Some(head) = self.head else {
             return Ok(());
         };
-        let next = (head + 1) % self.pages;
+        let next = self.ahead(head, 1);
         self.suspect = true;
         self.mark(flash, self.page_start(sizes, head) + sizes.sector - sizes.word).await?;
         self.mark_head(flash, next).await?;
@@ -275,8 +293,7 @@ impl<const PAGES: usize> Region<PAGES> {
     pub async fn append<F: Flash>(
         &mut self,
         flash: &mut F,
-        buffer: &mut [u8],
-        key: u8,
+        buffer: &[u8],
         length: usize,
     ) -> Result<u32, Error> {
         let sizes = Sizes::of::<F>();
@@ -284,7 +301,7 @@ impl<const PAGES: usize> Region<PAGES> {
         let (page, at) = match self.head {
             Some(head) if item <= self.head_room(sizes) => (head, self.cursor),
             Some(head) => {
-                let next = (head + 1) % self.pages;
+                let next = self.ahead(head, 1);
                 (next, self.page_start(sizes, next) + sizes.word)
             }
             None => (0, self.start + sizes.word),
@@ -295,10 +312,10 @@ impl<const PAGES: usize> Region<PAGES> {
         let (start, range, open) = (self.start, self.range(sizes), self.open_mask());
         self.suspect = true;
         let mut guard = Guard::new(flash, start, open);
-        let config = MapConfig::try_new(range).map_err(|_| Error::new(Reason::Structure))?;
-        let mut map = MapStorage::<u8, _, _>::new(&mut guard, config, cache);
-        let stored = map.store_item(buffer, &key, &InPlace(length)).await;
-        let (_, cache) = map.destroy();
+        let config = QueueConfig::try_new(range).map_err(|_| Error::new(Reason::Structure))?;
+        let mut queue = QueueStorage::new(&mut guard, config, cache);
+        let stored = queue.push(buffer.get(..length).unwrap_or(buffer), false).await;
+        let (_, cache) = queue.destroy();
         let address = guard.last_write;
         let failed_at = self.page_of(sizes, guard.failed_at);
         match stored {

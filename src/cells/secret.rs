@@ -18,7 +18,7 @@ use zeroize::Zeroize;
 
 use super::error::{Error, Reason, Which};
 use super::guard::Flash;
-use super::store::{Path, Store};
+use super::store::{Path, Save, Store};
 use super::typed::keys;
 use crate::key::{KEY_BYTES, Keys, LinkKey, Slot};
 
@@ -85,7 +85,9 @@ impl<F: Flash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> 
         let first = !self.is_live(keys::SECRET);
         self.change = self.wiped.wrapping_add(u8::from(!first));
         let mut bytes = encode(self.change, keys);
-        let saved = self.save(keys::SECRET, FORMAT, &bytes, Path::Idle, true).await;
+        let (key, format, path) = (keys::SECRET, FORMAT, Path::Idle);
+        let parts: [&[u8]; 1] = [&bytes];
+        let saved = self.save_parts(&Save { key, format, parts: &parts, path, verify: true }).await;
         bytes.zeroize();
         self.buffer.0.zeroize();
         saved?;

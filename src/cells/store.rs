@@ -65,17 +65,19 @@ pub struct Store<F, const PAGES: usize = 8, const BUFFER: usize = 704> {
     pub(super) sabotage: Sabotage,
 }
 
-/// A record that is about to be written.
-struct Parts<'p> {
-    key: u8,
-    format: u8,
-    generation: u32,
-    parts: &'p [&'p [u8]],
+/// A value that is to be saved.
+pub(super) struct Save<'p> {
+    pub key: u8,
+    pub format: u8,
+    /// They follow each other.
+    pub parts: &'p [&'p [u8]],
+    pub path: Path,
+    pub verify: bool,
 }
 
-impl Parts<'_> {
-    fn seal<F: Flash>(&self, buffer: &mut [u8]) -> Result<usize, Error> {
-        record::seal(buffer, self.key, self.format, self.generation, self.parts, word_bytes::<F>())
+impl Save<'_> {
+    fn seal<F: Flash>(&self, generation: u32, buffer: &mut [u8]) -> Result<usize, Error> {
+        record::seal(buffer, self.key, self.format, generation, self.parts, word_bytes::<F>())
             .ok_or(Error::new(Reason::TooLong))
     }
 }
@@ -102,7 +104,8 @@ impl<F: Flash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> 
         assert!(BUFFER >= 2 * WORD_BYTES_MAX && BUFFER <= 4096);
     };
 
-    pub(super) fn new(flash: F, layout: &Layout) -> Result<Self, Error> {
+    /// A store that nothing can be saved in before its [`Store::boot`]. Nothing is read.
+    pub fn new(flash: F, layout: &Layout) -> Result<Self, Error> {
         const { Self::FITS };
         let fail = |why| Error::new(Reason::Layout(why));
         let sizes = Sizes::of::<F>();
@@ -268,19 +271,12 @@ impl<F: Flash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> 
         path: Path,
         verify: bool,
     ) -> Result<(), Error> {
-        self.save_parts(key, format, &[value], path, verify).await
+        self.save_parts(&Save { key, format, parts: &[value], path, verify }).await
     }
 
-    /// [`Store::save`] of a value in parts that follow each other.
-    pub(super) async fn save_parts(
-        &mut self,
-        key: u8,
-        format: u8,
-        parts: &[&[u8]],
-        path: Path,
-        verify: bool,
-    ) -> Result<(), Error> {
-        let result = self.try_save(key, format, parts, path, verify).await;
+    /// [`Store::save`] of a value in parts.
+    pub(super) async fn save_parts(&mut self, save: &Save<'_>) -> Result<(), Error> {
+        let result = self.try_save(save).await;
         let count = match &result {
             Ok(()) => &mut self.counters.saves,
             Err(error) if error.reason == Reason::NotPrepared => &mut self.counters.saves_refused,
@@ -290,39 +286,29 @@ impl<F: Flash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> 
         result
     }
 
-    async fn try_save(
-        &mut self,
-        key: u8,
-        format: u8,
-        parts: &[&[u8]],
-        path: Path,
-        verify: bool,
-    ) -> Result<(), Error> {
-        let value_bytes = parts.iter().map(|part| part.len()).sum();
+    async fn try_save(&mut self, save: &Save<'_>) -> Result<(), Error> {
+        let Save { key, path, .. } = *save;
+        let value_bytes = save.parts.iter().map(|part| part.len()).sum();
         let length = record::padded_bytes(value_bytes, word_bytes::<F>());
         if length > BUFFER || usize::from(key) >= KEYS {
             return Err(Error::new(Reason::TooLong));
         }
-        self.refuse_newer(key, format)?;
+        self.refuse_newer(key, save.format)?;
         let generation = self.generation.checked_add(1).ok_or(Error::new(Reason::Exhausted))?;
         self.room_for(key, length, path).await?;
         self.generation = generation;
-        let record = Parts { key, format, generation, parts };
-        record.seal::<F>(&mut self.buffer.0)?;
+        save.seal::<F>(generation, &mut self.buffer.0)?;
         for which in self.in_use() {
-            let appended = self.append(*which, key, length, verify).await;
-            match appended {
-                Err(_) if path == Path::Idle && self.region(*which).refused.is_some() => {
-                    // There is time to copy the region anew and to try once more.
-                    self.make_room(*which, key, length)
-                        .await
-                        .map_err(|error| error.within(*which))?;
-                    record.seal::<F>(&mut self.buffer.0)?;
-                    self.append(*which, key, length, verify).await
+            let mut last_try = path == Path::Answer;
+            while let Err(error) = self.append(*which, key, length, save.verify).await {
+                if last_try || self.region(*which).refused.is_none() {
+                    return Err(error.within(*which));
                 }
-                other => other,
+                // There is time to copy the region anew and to try once more.
+                last_try = true;
+                self.make_room(*which, key, length).await.map_err(|error| error.within(*which))?;
+                save.seal::<F>(generation, &mut self.buffer.0)?;
             }
-            .map_err(|error| error.within(*which))?;
         }
         Ok(())
     }
@@ -382,7 +368,7 @@ impl<F: Flash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> 
         loop {
             let sizes = Sizes::of::<F>();
             let (region, flash, buffer) = self.parts(which);
-            let appended = region.append(flash, buffer, key, length).await;
+            let appended = region.append(flash, buffer, length).await;
             if let Err(error) = appended
                 && error.reason == Reason::ProgramFailed
             {

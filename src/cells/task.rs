@@ -75,15 +75,14 @@ where
     let mut preparing: [bool; 2] = [!store.is_wiped(); 2];
     loop {
         let waiting = Which::BOTH.into_iter().zip(&mut preparing).find(|(_, wanted)| **wanted);
-        let request = match waiting {
-            None => requests.receive().await,
-            Some((which, wanted)) => match requests.try_receive() {
-                Ok(request) => request,
-                Err(_) => {
-                    *wanted = matches!(store.prepare_step(which).await, Ok(Progress::More));
-                    continue;
-                }
-            },
+        if waiting.is_none() {
+            requests.ready_to_receive().await;
+        }
+        let Ok(request) = requests.try_receive() else {
+            if let Some((which, wanted)) = waiting {
+                *wanted = matches!(store.prepare_step(which).await, Ok(Progress::More));
+            }
+            continue;
         };
         let answer = match request {
             Request::Prepare(which) => {
@@ -92,7 +91,8 @@ where
                 }
                 continue;
             }
-            Request::Election { ticket, format, state_bytes, bytes, path, verify } => Answer {
+            // Not moved once more: it is long.
+            Request::Election { ticket, format, state_bytes, ref bytes, path, verify } => Answer {
                 ticket,
                 result: match bytes.split_at_checked(usize::from(state_bytes)) {
                     Some((state, history)) => {

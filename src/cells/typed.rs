@@ -23,7 +23,7 @@ use super::error::{Error, Reason, Which};
 use super::guard::Flash;
 use super::record;
 use super::report::Provisioning;
-use super::store::{Path, Store};
+use super::store::{Path, Save, Store};
 
 /// The keys of the cells.
 pub mod keys {
@@ -222,7 +222,8 @@ impl<F: Flash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> 
         let mut bytes = [0; SMALL_CELL_BYTES_MAX];
         let length = cell.encode(&mut bytes).ok_or(Error::new(Reason::TooLong))?;
         let value = bytes.get(..length).ok_or(Error::new(Reason::TooLong))?;
-        self.save(C::KEY, C::FORMAT, value, path, verify).await
+        let parts = [value];
+        self.save_parts(&Save { key: C::KEY, format: C::FORMAT, parts: &parts, path, verify }).await
     }
 
     /// Rewrites a small cell that an older firmware wrote. Says whether it had to.
@@ -356,7 +357,8 @@ impl<F: Flash, const PAGES: usize, const BUFFER: usize> Store<F, PAGES, BUFFER> 
         let [l0, l1] = state_bytes.to_le_bytes();
         let prefix = [i0, i1, i2, i3, l0, l1, 0, 0];
         let parts = [&prefix, state, history];
-        self.save_parts(slot_of(index), format, &parts, path, verify).await?;
+        let key = slot_of(index);
+        self.save_parts(&Save { key, format, parts: &parts, path, verify }).await?;
         self.elections = next;
         Ok(())
     }

@@ -56,7 +56,7 @@ impl<const W: usize> Indirect<W> {
     /// Whoever misses its coordinator speaks again before this is over.
     pub(super) fn memory(config: &Config<W>) -> Duration {
         let timing = &config.timing;
-        timing.quiet.times(2) + timing.t + timing.stagger.times(config.members().len() as u64)
+        timing.quiet.times(2) + timing.t + timing.stagger.times(config.members().len() as u32)
     }
 
     fn note_spoke(&mut self, from: NodeId, now: Instant, config: &Config<W>) {
@@ -98,11 +98,18 @@ impl<const W: usize> Turn<'_, W> {
         indirect.about = about;
         self.cancel(Timer::Quiet);
         // Others each time, so that nobody depends on the same few links.
-        let skip = self.node.call.number() as usize % others.len();
-        let asked = others.iter().skip(skip).chain(others.iter()).take(ASKED_MAX).collect();
+        let skip = (self.node.call.number() as usize).checked_rem(others.len());
+        let mut next = others.iter().nth(skip.unwrap_or(0));
+        let mut asked = NodeSet::EMPTY;
+        for _ in 0..ASKED_MAX {
+            if let Some(member) = next {
+                asked.insert(member);
+                next = others.next_after(member);
+            }
+        }
         self.open_round(asked, Kind::Heard, wait);
         self.send_inquiry();
-        self.arm_repeat(self.node.config.timing.repeat.fraction(1, 2));
+        self.arm_early_repeat();
         true
     }
 
@@ -115,6 +122,7 @@ impl<const W: usize> Turn<'_, W> {
     }
 
     /// Those for whom nobody has vouched in the inquiry that is under way.
+    #[inline(never)] // copied five times otherwise
     pub fn missed(&self) -> NodeSet<W> {
         match &self.node.watch {
             Watch::Indirect(indirect) => indirect.about,
@@ -148,8 +156,8 @@ impl<const W: usize> Turn<'_, W> {
         if !group.is(&node.state.group) || node.state.status != Status::Normal {
             return false;
         }
-        indirect.note_spoke(request.from, self.now, &node.config);
-        let known = indirect.heard_of(coordinator, self.now, &node.config);
+        indirect.note_spoke(request.from, node.now, &node.config);
+        let known = indirect.heard_of(coordinator, node.now, &node.config);
         let mut heard = known.intersection(about);
         let missed = about.contains(me);
         if missed {

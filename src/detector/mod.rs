@@ -53,6 +53,7 @@ pub trait FailureDetector<const W: usize> {
 
 /// The detector that the configuration chose.
 #[derive(Debug)]
+#[repr(u8)] // otherwise the discriminant would fill 64 bits
 pub enum Watch<const W: usize> {
     Reliable(Reliable),
     Heartbeat(Heartbeat),
@@ -101,7 +102,7 @@ impl<const W: usize> Turn<'_, W> {
     pub fn sign_of_life(&mut self) {
         let node = &mut *self.node;
         if let (Some(coordinator), Some(group)) = (node.state.coordinator, node.state.group) {
-            node.watch.heard(self.now, (coordinator, group), &node.config);
+            node.watch.heard(node.now, (coordinator, group), &node.config);
         }
     }
 

@@ -2,11 +2,11 @@
 
 use super::{Invitation, Other, Phase};
 use crate::call::Standing;
-use crate::effects::{Note, Ticket};
+use crate::effects::Note;
 use crate::errata::Erratum;
 use crate::id::{GroupId, NodeId, NodeSet};
-use crate::state::{Definition, Status};
-use crate::station::{Request, Saving, Turn};
+use crate::state::Status;
+use crate::station::{Request, Turn};
 use crate::time::Duration;
 use crate::timers::Timer;
 use crate::wire::{InviteeList, Kind, Message, Reject};
@@ -23,15 +23,14 @@ const POSTPONED_CHECKS_MAX: u8 = 3;
 impl<const W: usize> Invitation<W> {
     /// I2, every P: ask everybody, which is also the roll call of one's own members (I21).
     pub(super) fn check_due(&mut self, turn: &mut Turn<'_, W>) {
-        let timing = turn.node.config.timing;
-        turn.set_timer(Timer::Check, timing.check);
+        turn.arm_check();
         if self.phase != Phase::Idle {
             return;
         }
         if self.higher_is_near(turn) && self.postponed_checks < POSTPONED_CHECKS_MAX {
             // An invitation is probably on its way.
             self.postponed_checks += 1;
-            turn.set_timer(Timer::Check, timing.t.times(2));
+            turn.set_timer(Timer::Check, turn.node.config.timing.t.times(2));
             return;
         }
         self.check(turn, true);
@@ -40,7 +39,7 @@ impl<const W: usize> Invitation<W> {
     /// Whether a higher coordinator was heard in its last two periods of Beats.
     fn higher_is_near(&self, turn: &Turn<'_, W>) -> bool {
         let recent = self.near(turn);
-        self.higher_heard.is_some_and(|at| turn.now.since(at) < recent)
+        self.higher_heard.is_some_and(|at| turn.node.now.since(at) < recent)
     }
 
     /// Two periods of Beats and the way of one.
@@ -58,7 +57,7 @@ impl<const W: usize> Invitation<W> {
         self.phase = Phase::Check;
         self.roll_call = roll_call;
         self.postponed_checks = 0;
-        self.round_began = turn.now;
+        self.round_began = turn.node.now;
         self.others = NodeSet::EMPTY;
         let asked = if roll_call { others } else { others.difference(&turn.node.state.up) };
         turn.open_round(asked, Kind::AycAns, turn.node.config.timing.t);
@@ -71,11 +70,11 @@ impl<const W: usize> Invitation<W> {
             return;
         }
         if self.awaits_invitation_of(turn, from) {
-            self.higher_heard = Some(turn.now);
+            self.higher_heard = Some(turn.node.now);
             return;
         }
         let free = matches!(self.phase, Phase::Idle | Phase::Defer);
-        let due = turn.now >= self.foreign_beats_until && !self.higher_is_near(turn);
+        let due = turn.node.now >= self.foreign_beats_until && !self.higher_is_near(turn);
         if due && matches!(self.phase, Phase::Idle | Phase::Defer | Phase::Check) {
             turn.note(Note::Foreign(from));
         }
@@ -115,7 +114,6 @@ impl<const W: usize> Invitation<W> {
 
     /// I5: all answers are in that will come.
     fn check_ended(&mut self, turn: &mut Turn<'_, W>) {
-        let timing = turn.node.config.timing;
         let called = self.roll_call && self.others.is_empty();
         let gone = if called { turn.members_gone() } else { NodeSet::EMPTY };
         self.phase = Phase::Idle;
@@ -124,8 +122,9 @@ impl<const W: usize> Invitation<W> {
             self.defer_until = None;
             if !self.roll_call {
                 // Heard but not hearing, or bad luck: do not ask again with every Beat.
+                let timing = &turn.node.config.timing;
                 let pause = timing.t.times(2 << self.empty_checks.min(8)).min(timing.check);
-                self.foreign_beats_until = turn.now + pause;
+                self.foreign_beats_until = turn.node.now + pause;
                 self.empty_checks += 1;
                 return;
             }
@@ -136,32 +135,32 @@ impl<const W: usize> Invitation<W> {
                 self.phase = Phase::Inquire;
             } else {
                 // I21: re-form without the members that are gone.
-                self.merge(turn, turn.node.state.up.difference(&gone));
+                self.reform(turn, turn.node.state.up.difference(&gone));
             }
             return;
         }
         self.empty_checks = 0;
         let higher = self.others.iter().filter(|other| self.gives_way_to(turn, *other)).count();
-        let higher = higher as u64;
+        let higher = higher as u32;
         if turn.node.config.errata.has(Erratum::E21) {
-            self.defer(turn, timing.check.times(2));
+            self.defer(turn, turn.node.config.timing.check.times(2));
         } else if higher == 0 {
             self.merge(turn, turn.node.state.up);
         } else {
-            self.defer(turn, timing.check.times(2).times(higher));
+            self.defer(turn, turn.node.config.timing.check.times(2).times(higher));
         }
     }
 
     /// A higher coordinator should invite; wait for it, but only as long as it is heard.
     fn defer(&mut self, turn: &mut Turn<'_, W>, span: Duration) {
         self.phase = Phase::Defer;
-        self.higher_heard = Some(turn.now);
-        let until = *self.defer_until.get_or_insert(turn.now + span);
-        turn.set_timer(Timer::Phase, self.near(turn).min(until.since(turn.now)));
+        self.higher_heard = Some(turn.node.now);
+        let until = *self.defer_until.get_or_insert(turn.node.now + span);
+        turn.set_timer(Timer::Phase, self.near(turn).min(until.since(turn.node.now)));
     }
 
     fn defer_ended(&mut self, turn: &mut Turn<'_, W>) {
-        let left = self.defer_until.map_or(Duration::ZERO, |until| until.since(turn.now));
+        let left = self.defer_until.map_or(Duration::ZERO, |until| until.since(turn.node.now));
         if left == Duration::ZERO {
             self.merge(turn, turn.node.state.up);
         } else if self.higher_is_near(turn) {
@@ -175,10 +174,10 @@ impl<const W: usize> Invitation<W> {
 
     /// A roll call goes on while members are silent, because their answers may be lost.
     fn check_lasted_t(&mut self, turn: &mut Turn<'_, W>) {
-        let timing = turn.node.config.timing;
+        let timing = &turn.node.config.timing;
         let members_silent = !turn.node.state.up.intersection(turn.node.call.awaited()).is_empty();
-        let waited = turn.now.since(self.round_began);
-        let patient = waited < timing.t.times(timing.patience);
+        let waited = turn.node.now.since(self.round_began);
+        let patient = waited < timing.patient();
         if self.roll_call && self.others.is_empty() && members_silent && patient {
             turn.set_timer(Timer::Phase, timing.t);
         } else {
@@ -209,7 +208,7 @@ impl<const W: usize> Invitation<W> {
         state.up = NodeSet::EMPTY;
         state.status = Status::Election;
         self.phase = Phase::Merge;
-        self.round_began = turn.now;
+        self.round_began = turn.node.now;
         // Accepts are requests of their own; no reply belongs to this round.
         turn.open_round(invited, Kind::Accept, turn.node.config.timing.accept);
         if invited.is_empty() {
@@ -219,30 +218,37 @@ impl<const W: usize> Invitation<W> {
         }
     }
 
+    /// A new group of those of the old one who are left.
+    pub(super) fn reform(&mut self, turn: &mut Turn<'_, W>, remaining: NodeSet<W>) {
+        self.others = NodeSet::EMPTY;
+        self.merge(turn, remaining);
+    }
+
     /// One entry for each group to leave that has somebody who has not accepted yet. What does not
     /// fit into two datagrams waits for the repeat, when the first ones have accepted.
     fn send_invitations(&mut self, turn: &mut Turn<'_, W>) {
         let Some(group) = turn.node.state.group else { return };
         let awaited = *turn.node.call.awaited();
-        let own = self.old.into_iter();
-        let entries = self.others.iter().map(|other| {
-            let Other { number, up } = self.other[other];
-            (GroupId { coordinator: other, number }, up.with(other))
-        });
-        let mut entries = own
-            .chain(entries)
-            .map(|(leave, members)| (leave, members.intersection(&awaited)))
-            .filter(|(_, invited)| !invited.is_empty())
-            .peekable();
+        let mut others = self.others.iter();
+        let mut next = || {
+            others.find_map(|other| {
+                let Other { number, up } = self.other[other];
+                let invited = up.with(other).intersection(&awaited);
+                let leave = GroupId { coordinator: other, number };
+                (!invited.is_empty()).then_some((leave, invited))
+            })
+        };
+        let own = self.old.map(|(leave, members)| (leave, members.intersection(&awaited)));
+        let mut entry = own.filter(|(_, invited)| !invited.is_empty()).or_else(&mut next);
         for _ in 0..INVITATION_DATAGRAMS_MAX {
             let mut list = InviteeList::<INVITEES_ROOM>::default();
-            while let Some((leave, invited)) = entries.peek()
+            while let Some((leave, invited)) = &entry
                 && list.push(*leave, invited)
             {
-                entries.next();
+                entry = next();
             }
             turn.broadcast_round(Message::Invitation { group, invitees: list.entries() });
-            if entries.peek().is_none() {
+            if entry.is_none() {
                 return;
             }
         }
@@ -287,37 +293,30 @@ impl<const W: usize> Invitation<W> {
     }
 
     /// I12
-    pub fn reorganized(&mut self, turn: &mut Turn<'_, W>, group: GroupId, definition: &[u8]) {
-        if self.phase != Phase::Reorg || !group.is(&turn.node.state.group) {
+    pub fn reorganized(&mut self, turn: &mut Turn<'_, W>, definition: &[u8]) {
+        if self.phase != Phase::Reorg {
             return;
         }
-        let Some(definition) = Definition::new(definition) else {
+        if !turn.define(definition) {
             self.recovery(turn);
             return;
-        };
-        turn.node.state.definition = Some(definition);
+        }
         self.phase = Phase::Distribute;
         let wait = turn.node.config.timing.distribute();
         turn.open_round(turn.node.state.up, Kind::ReadyAns, wait);
         self.send_request(turn);
-        self.own_save = match turn.save() {
-            Saving::Later(ticket) => Some(ticket),
-            Saving::BeforeAllElse => None,
-        };
+        turn.save_group(None);
     }
 
     /// I14
     fn finish_if_complete(&mut self, turn: &mut Turn<'_, W>) {
         let complete = turn.node.call.is_complete(turn.node.config.errata);
-        if self.phase != Phase::Distribute || self.own_save.is_some() || !complete {
+        if self.phase != Phase::Distribute || turn.node.saving.is_some() || !complete {
             return;
         }
         self.phase = Phase::Idle;
         turn.close_round();
-        turn.node.state.status = Status::Normal;
-        turn.start_application();
-        turn.all_members_heard();
-        turn.set_timer(Timer::Check, turn.node.config.timing.check);
+        turn.group_formed();
         turn.beat();
     }
 
@@ -332,8 +331,7 @@ impl<const W: usize> Invitation<W> {
             }
             return;
         }
-        self.others = NodeSet::EMPTY;
-        self.merge(turn, answered);
+        self.reform(turn, answered);
     }
 
     pub(super) fn phase_ended(&mut self, turn: &mut Turn<'_, W>) {
@@ -343,7 +341,7 @@ impl<const W: usize> Invitation<W> {
             Phase::Defer => self.defer_ended(turn),
             Phase::Merge => {
                 let timing = turn.node.config.timing;
-                let waited = turn.now.since(self.round_began);
+                let waited = turn.node.now.since(self.round_began);
                 if turn.node.call.awaited().is_empty() || waited >= timing.merge() {
                     self.merge_ended(turn);
                 } else {
@@ -370,10 +368,8 @@ impl<const W: usize> Invitation<W> {
         let normal = state.status == Status::Normal;
         match state.coordinator {
             Some(dead) if normal && !turn.node.config.is_observer() => {
-                self.others = NodeSet::EMPTY;
-                let remaining = turn.node.state.up.without(dead);
                 turn.node.seen.remove(dead);
-                self.merge(turn, remaining);
+                self.reform(turn, turn.node.state.up.without(dead));
             }
             _ => self.recovery(turn),
         }
@@ -386,7 +382,7 @@ impl<const W: usize> Invitation<W> {
         self.send_request(turn);
         let period = turn.node.config.timing.repeat;
         match self.phase {
-            Phase::Probe => turn.arm_repeat(period.fraction(1, 2)),
+            Phase::Probe => turn.arm_early_repeat(),
             // These may last longer than their first deadline says.
             Phase::Check | Phase::Merge => turn.set_timer(Timer::Repeat, period),
             _ => turn.arm_repeat(period),
@@ -399,7 +395,7 @@ impl<const W: usize> Invitation<W> {
         match self.phase {
             Phase::Check => {
                 // As good as a Beat to the members.
-                turn.set_timer(Timer::Beat, turn.node.config.timing.beat);
+                turn.arm_beat();
                 let roll_call = self.roll_call;
                 turn.broadcast_round(Message::AreYouCoordinator { group, roll_call });
             }
@@ -469,13 +465,10 @@ impl<const W: usize> Invitation<W> {
     }
 
     /// A state vector is durable: the coordinator's own, or the one that a Ready waits for.
-    pub fn saved(&mut self, turn: &mut Turn<'_, W>, ticket: Ticket) {
-        if self.own_save == Some(ticket) {
-            self.own_save = None;
-            self.finish_if_complete(turn);
-        }
-        if let Some(ready) = self.ready.take_if(|ready| ready.ticket == ticket) {
-            self.accept_ready(turn, &ready.request, ready.group);
+    pub fn saved(&mut self, turn: &mut Turn<'_, W>, ready: Option<Request>) {
+        match ready {
+            None => self.finish_if_complete(turn),
+            Some(request) => self.accept_ready(turn, &request),
         }
     }
 }

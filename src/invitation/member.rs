@@ -1,11 +1,12 @@
 //! The answers to other nodes' calls: the paper's AreYouCoordinator, AreYouThere, Invitation,
 //! Accept and Ready.
 
+use super::coordinator::INVITEES_ROOM;
 use super::{Forward, Invitation, Phase};
 use crate::errata::Erratum;
 use crate::id::{GroupId, NodeId, NodeSet};
-use crate::state::{Definition, Status};
-use crate::station::{AcceptedReady, Request, Saving, Turn};
+use crate::state::Status;
+use crate::station::{Request, Turn};
 use crate::time::Duration;
 use crate::timers::Timer;
 use crate::wire::{InviteeList, Invitees, Kind, Message, Reject};
@@ -86,8 +87,7 @@ impl<const W: usize> Invitation<W> {
         group: Option<GroupId>,
         status: Status,
     ) {
-        let state = &turn.node.state;
-        let same = group.is_some() && group == state.group;
+        let (same, yes) = turn.probed(request.from, group);
         if !request.named {
             // A higher member of this group probes the coordinator.
             if same && turn.may_take_over(request.from) {
@@ -95,10 +95,9 @@ impl<const W: usize> Invitation<W> {
             }
             return;
         }
-        let yes = same && turn.node.is_coordinator() && state.up.contains(request.from);
         match group {
             Some(group)
-                if yes && status == Status::Reorganization && state.status == Status::Normal =>
+                if yes && status == Status::Reorganization && turn.status() == Status::Normal =>
             {
                 if turn.in_time(request, Duration::ZERO) {
                     turn.send_ready(group, Some(request.from));
@@ -168,18 +167,18 @@ impl<const W: usize> Invitation<W> {
             self.forward = Some(Forward { leave: own_group, members: left_behind });
         }
         self.phase = Phase::Accepting;
-        let timing = turn.node.config.timing;
-        let wait = timing.t.times(timing.patience);
+        let wait = turn.node.config.timing.patient();
         turn.open_round(NodeSet::only(group.coordinator), Kind::AcceptAns, wait);
-        turn.set_timer(Timer::Limit, timing.limit());
+        turn.set_timer(Timer::Limit, turn.node.config.timing.limit());
         self.send_request(turn);
-        turn.set_timer(Timer::Repeat, timing.t);
+        turn.set_timer(Timer::Repeat, turn.node.config.timing.t);
     }
 
     /// The members whom the Invitation did not name learn of it from their old coordinator.
+    #[inline(never)] // so that the list lies on the stack only when it is sent
     pub(super) fn send_forward(&mut self, turn: &mut Turn<'_, W>, group: GroupId) {
         let Some(Forward { leave, members }) = self.forward else { return };
-        let mut list = InviteeList::<64>::default();
+        let mut list = InviteeList::<INVITEES_ROOM>::default();
         if list.push(leave, &members) {
             let invitees = list.entries();
             turn.announce_to(members, Message::Invitation { group, invitees });
@@ -188,11 +187,9 @@ impl<const W: usize> Invitation<W> {
 
     /// I9: the inviter counts on this node.
     pub(super) fn accept_confirmed(&mut self, turn: &mut Turn<'_, W>) {
-        self.phase = Phase::Idle;
         self.forward = None;
-        turn.close_round();
         turn.node.state.status = Status::Reorganization;
-        turn.arm_quiet();
+        self.wait(turn);
     }
 
     /// I13: the definition is made durable, then the node is Normal and says so.
@@ -225,42 +222,25 @@ impl<const W: usize> Invitation<W> {
             turn.answer(request, Message::ReadyAns { ok: false });
             return;
         }
-        if self.ready.is_some() {
+        if turn.node.saving.is_some() || !turn.define(definition) {
             return;
         }
-        let Some(definition) = Definition::new(definition) else { return };
         if self.phase == Phase::Accepting {
             // Ready overtook AcceptAns, and says as much.
             self.accept_confirmed(turn);
         }
-        turn.node.state.definition = Some(definition);
         turn.node.state.up = up.with(request.from).without(me);
-        match turn.save() {
-            Saving::Later(ticket) => {
-                self.ready = Some(AcceptedReady { ticket, request: *request, group });
-            }
-            Saving::BeforeAllElse => self.accept_ready(turn, request, group),
+        if turn.save_group(Some(*request)) {
+            self.accept_ready(turn, request);
         }
         self.heard(turn);
     }
 
     /// The state vector with the definition is durable.
-    pub(super) fn accept_ready(
-        &mut self,
-        turn: &mut Turn<'_, W>,
-        request: &Request,
-        group: GroupId,
-    ) {
-        if turn.status() != Status::Reorganization || !group.is(&turn.node.state.group) {
-            return;
+    pub(super) fn accept_ready(&mut self, turn: &mut Turn<'_, W>, request: &Request) {
+        if turn.accept_ready(request, Message::ReadyAns { ok: true }) {
+            turn.cancel(Timer::Limit);
+            self.heard(turn);
         }
-        if !turn.in_time(request, turn.node.config.timing.ts) {
-            return;
-        }
-        turn.node.state.status = Status::Normal;
-        turn.cancel(Timer::Limit);
-        turn.start_application();
-        turn.answer_after_save(request, Message::ReadyAns { ok: true });
-        self.heard(turn);
     }
 }

@@ -25,10 +25,10 @@ mod member;
 #[cfg(test)]
 mod tests;
 
-use crate::effects::{Note, Ticket};
+use crate::effects::Note;
 use crate::id::{GroupId, NodeId, NodeSet, PerNode};
 use crate::state::{Definition, Status};
-use crate::station::{AcceptedReady, Turn};
+use crate::station::Turn;
 use crate::time::{Duration, Instant};
 use crate::timers::Timer;
 
@@ -69,28 +69,27 @@ struct Forward<const W: usize> {
 }
 
 #[derive(Debug)]
+#[repr(C)] // see `Station`
 pub struct Invitation<const W: usize> {
     phase: Phase,
     /// The Check that is under way asks every node, not only coordinators.
     roll_call: bool,
-    /// The coordinators that answered Check, and what they said.
+    postponed_checks: u8,
+    /// How many Checks in a row were caused by a Beat and found nobody.
+    empty_checks: u32,
+    /// The coordinators that answered Check; what they said is in `other`.
     others: NodeSet<W>,
-    other: PerNode<Other<W>, W>,
-    /// The group that the members of one's own old group are invited to leave, and who they are.
-    old: Option<(GroupId, NodeSet<W>)>,
     round_began: Instant,
     /// When a wait for higher coordinators ends, however often it is interrupted.
     defer_until: Option<Instant>,
-    forward: Option<Forward<W>>,
-    own_save: Option<Ticket>,
-    ready: Option<AcceptedReady>,
     /// When a higher foreign coordinator was last heard.
     higher_heard: Option<Instant>,
     /// Until then, Beats of foreign coordinators cause no Check.
     foreign_beats_until: Instant,
-    /// How many Checks in a row were caused by a Beat and found nobody.
-    empty_checks: u32,
-    postponed_checks: u8,
+    /// The group that the members of one's own old group are invited to leave, and who they are.
+    old: Option<(GroupId, NodeSet<W>)>,
+    forward: Option<Forward<W>>,
+    other: PerNode<Other<W>, W>,
 }
 
 impl<const W: usize> Invitation<W> {
@@ -99,13 +98,11 @@ impl<const W: usize> Invitation<W> {
             phase: Phase::Idle,
             roll_call: false,
             others: NodeSet::EMPTY,
-            other: PerNode::all(Other { number: 0, up: NodeSet::EMPTY }),
+            other: const { PerNode::all(Other { number: 0, up: NodeSet::EMPTY }) },
             old: None,
             round_began: Instant(0),
             defer_until: None,
             forward: None,
-            own_save: None,
-            ready: None,
             higher_heard: None,
             foreign_beats_until: Instant(0),
             empty_checks: 0,
@@ -127,10 +124,10 @@ impl<const W: usize> Invitation<W> {
         state.coordinator = Some(me);
         self.alone(turn);
         // Hear for a period of Beats who else is there; then ask.
-        let timing = turn.node.config.timing;
+        let timing = &turn.node.config.timing;
         let soon = timing.beat + timing.tm;
         turn.set_timer(Timer::Check, soon);
-        self.foreign_beats_until = turn.now + soon;
+        self.foreign_beats_until = turn.node.now + soon;
     }
 
     /// An observer without a coordinator is in no state to work. Its group number serves for others
@@ -166,8 +163,7 @@ impl<const W: usize> Invitation<W> {
                     self.distribution_failed(turn);
                 }
                 _ if normal => {
-                    self.others = NodeSet::EMPTY;
-                    self.merge(turn, turn.node.state.up.without(from));
+                    self.reform(turn, turn.node.state.up.without(from));
                 }
                 _ => {}
             }
@@ -183,7 +179,7 @@ impl<const W: usize> Invitation<W> {
         // Saved, but nothing waits for it.
         let _lazily = turn.save();
         turn.start_application();
-        turn.set_timer(Timer::Check, turn.node.config.timing.check);
+        turn.arm_check();
         turn.beat();
     }
 
@@ -194,8 +190,7 @@ impl<const W: usize> Invitation<W> {
         turn.cancel(Timer::Quiet);
         turn.cancel(Timer::Limit);
         turn.cancel(Timer::Beat);
-        self.own_save = None;
-        self.ready = None;
+        turn.node.saving = None;
         self.forward = None;
         self.old = None;
         self.defer_until = None;
@@ -250,8 +245,7 @@ impl<const W: usize> Invitation<W> {
             _ if missed.is_empty() => {}
             // I21: re-form without the members that are gone.
             _ => {
-                self.others = NodeSet::EMPTY;
-                self.merge(turn, turn.node.state.up.difference(&missed));
+                self.reform(turn, turn.node.state.up.difference(&missed));
             }
         }
     }
@@ -263,11 +257,7 @@ impl<const W: usize> Invitation<W> {
         }
         turn.sign_of_life();
         match self.phase {
-            Phase::Inquire => {
-                self.phase = Phase::Idle;
-                turn.close_round();
-                turn.arm_quiet();
-            }
+            Phase::Inquire => self.wait(turn),
             Phase::Probe => self.suspicion_was_wrong(turn),
             Phase::Idle => turn.arm_quiet(),
             _ => {}
@@ -278,6 +268,11 @@ impl<const W: usize> Invitation<W> {
         if let Some(coordinator) = turn.node.state.coordinator {
             turn.answered_probe(coordinator);
         }
+        self.wait(turn);
+    }
+
+    /// Back to Idle; this member waits for a sign of life.
+    fn wait(&mut self, turn: &mut Turn<'_, W>) {
         self.phase = Phase::Idle;
         turn.close_round();
         turn.arm_quiet();
@@ -286,9 +281,7 @@ impl<const W: usize> Invitation<W> {
     /// A higher member of this group is probing the coordinator: leave it to that node for two T.
     fn defer_probe(&mut self, turn: &mut Turn<'_, W>) {
         if matches!(self.phase, Phase::Probe | Phase::Inquire) {
-            self.phase = Phase::Idle;
-            turn.close_round();
-            turn.arm_quiet();
+            self.wait(turn);
         }
         if self.phase == Phase::Idle {
             turn.postpone_quiet(Duration::ZERO);

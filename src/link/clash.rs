@@ -68,7 +68,9 @@ impl<const W: usize> Turn<'_, W> {
                 let together = self.woke_together(uptime_ms);
                 let link = &mut self.node.link;
                 link.stays_for_instance = together && link.instance > instance;
-                if !link.stays_for_instance && (together || link.uptime_ms(self.now) < uptime_ms) {
+                if !link.stays_for_instance
+                    && (together || link.uptime_ms(self.node.now) < uptime_ms)
+                {
                     // The last word: it shows this node to the other one.
                     self.answer_twin(opened.frame.boot);
                     self.fall_silent();
@@ -106,7 +108,7 @@ impl<const W: usize> Turn<'_, W> {
 
     /// Within T of each other, as far as can be told.
     fn woke_together(&self, uptime_ms: u32) -> bool {
-        let mine = self.node.link.uptime_ms(self.now);
+        let mine = self.node.link.uptime_ms(self.node.now);
         u64::from(mine.abs_diff(uptime_ms)) <= self.node.config.timing.t.0 / 1000
     }
 
@@ -118,7 +120,7 @@ impl<const W: usize> Turn<'_, W> {
         let hello = Message::Hello {
             asks: true,
             waking: !self.node.greeted(),
-            uptime_ms: link.uptime_ms(self.now),
+            uptime_ms: link.uptime_ms(self.node.now),
             instance: link.instance,
             echoes: Echoes::NONE,
         };

@@ -11,7 +11,7 @@ use super::Opened;
 use crate::effects::Note;
 use crate::id::NodeSet;
 use crate::station::Turn;
-use crate::wire::{Destination, Envelope, Frame, Message, Reject};
+use crate::wire::{Destination, Envelope, Frame, Kind, Message, Reject};
 
 impl<const W: usize> Turn<'_, W> {
     pub(super) fn open_clear<'a>(&mut self, datagram: &'a [u8]) -> Result<Opened<'a>, Reject> {
@@ -53,8 +53,8 @@ impl<const W: usize> Turn<'_, W> {
         call: u32,
         envelope: &Envelope<W>,
         message: &Message<'_, W>,
+        kind: Kind,
     ) -> bool {
-        let kind = message.kind();
         let clear = self.node.link.clear;
         let (some, all) = match to {
             Destination::Node(id) => (clear.contains(id), clear.contains(id)),
@@ -72,7 +72,8 @@ impl<const W: usize> Turn<'_, W> {
             call,
             body: &[],
         };
-        self.out.push_datagram(to, kind, |room| message.emit(&head, envelope, room));
+        let len = message.emit(&head, envelope, self.out.room());
+        self.out.push_datagram(to, kind, len);
         all
     }
 }

@@ -27,8 +27,8 @@ impl<const W: usize> Station<W> {
 impl<const W: usize> Turn<'_, W> {
     /// The boot epoch is durable. Nodes that wake together do not all speak at once.
     pub(crate) fn begin_greeting(&mut self) {
-        self.node.link.woke = self.now;
-        let rank = self.node.config.members().rank_by_id(self.me()) as u64;
+        self.node.link.woke = self.node.now;
+        let rank = self.node.config.members().rank_by_id(self.me()) as u32;
         let wait = self.node.config.timing.answer_spacing.times(rank);
         if wait == Duration::ZERO {
             self.greet();

@@ -53,8 +53,8 @@ impl<const W: usize> Turn<'_, W> {
         }
         let t = self.node.config.timing.t;
         let link = &mut self.node.link;
-        if self.now >= link.spent_until {
-            link.spent_until = self.now + t;
+        if self.node.now >= link.spent_until {
+            link.spent_until = self.node.now + t;
             for member in self.node.config.members().iter() {
                 link.peers[member].spent = 0;
             }
@@ -85,7 +85,7 @@ impl<const W: usize> Turn<'_, W> {
         let soon = waking || self.node.greeted();
         if soon && self.node.timers.deadline(Timer::Hello).is_none() {
             let timing = &self.node.config.timing;
-            let rank = self.node.config.members().rank_by_id(self.me()) as u64;
+            let rank = self.node.config.members().rank_by_id(self.me()) as u32;
             let moment = timing.tp.fraction(1, 4) + timing.answer_spacing.times(rank);
             self.set_timer(Timer::Hello, moment);
         }
@@ -113,7 +113,7 @@ impl<const W: usize> Turn<'_, W> {
         let hello = Message::Hello {
             asks: !awaited.is_empty(),
             waking,
-            uptime_ms: link.uptime_ms(self.now),
+            uptime_ms: link.uptime_ms(self.node.now),
             instance: link.instance,
             echoes: list.entries(),
         };
@@ -124,9 +124,9 @@ impl<const W: usize> Turn<'_, W> {
     pub(super) fn is_hushed(&mut self, to: NodeId) -> bool {
         let hush = self.node.config.timing.t.fraction(1, 4);
         let link = &mut self.node.link;
-        if self.now >= link.hushed_until {
+        if self.node.now >= link.hushed_until {
             link.hushed = NodeSet::EMPTY;
-            link.hushed_until = self.now + hush;
+            link.hushed_until = self.node.now + hush;
         }
         link.hushed.contains(to)
     }

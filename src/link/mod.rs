@@ -137,7 +137,7 @@ impl<const W: usize> Link<W> {
             clash: (0, 0),
             woke: Instant(0),
             greeting_steps: 0,
-            peers: PerNode::all(Peer::STRANGER),
+            peers: const { PerNode::all(Peer::STRANGER) },
             proven: NodeSet::EMPTY,
             living: NodeSet::EMPTY,
             clear: NodeSet::EMPTY,

@@ -84,14 +84,16 @@ impl Header {
         w.slice(&self.sequence.to_le_bytes());
         w.byte(self.key);
     }
+}
 
-    /// Never used twice: the boot epoch is durable before the first datagram, the sequence counts.
-    fn nonce(&self) -> Nonce {
-        let [n0, n1] = self.network.to_le_bytes();
-        let [b0, b1, b2, b3] = self.boot.to_le_bytes();
-        let [s0, s1, s2, s3] = self.sequence.to_le_bytes();
-        Nonce::from([n0, n1, self.source.get(), 0, b0, b1, b2, b3, s0, s1, s2, s3])
-    }
+/// The part of a header that stands for network, source, boot epoch and sequence, without the
+/// destination. Never used twice: the boot epoch is durable before the first datagram, the sequence
+/// counts.
+fn nonce(header: &[u8; HEADER_BYTES]) -> Nonce {
+    let [_, _, nonce @ .., _] = *header;
+    let mut nonce: [u8; 12] = nonce;
+    nonce[3] = 0;
+    Nonce::from(nonce)
 }
 
 fn cipher(key: &LinkKey) -> ChaCha20Poly1305 {
@@ -118,14 +120,14 @@ pub fn seal<const W: usize>(
     }
     message.emit_content(envelope, &mut w);
     let end = w.finish()?;
-    encrypt(header, key, room, end)
+    encrypt(key, room, end)
 }
 
 /// Encrypts what follows the header up to `end`, and puts the tag behind it.
-fn encrypt(header: &Header, key: &LinkKey, room: &mut [u8], end: usize) -> Option<usize> {
-    let (head, text) = room.get_mut(..end)?.split_at_mut_checked(HEADER_BYTES)?;
+fn encrypt(key: &LinkKey, room: &mut [u8], end: usize) -> Option<usize> {
+    let (head, text) = room.get_mut(..end)?.split_first_chunk_mut()?;
     let text = InOutBuf::from(text);
-    let tag = cipher(key).encrypt_inout_detached(&header.nonce(), head, text).ok()?;
+    let tag = cipher(key).encrypt_inout_detached(&nonce(head), head, text).ok()?;
     room.get_mut(end..end + TAG_BYTES)?.copy_from_slice(&tag);
     Some(end + TAG_BYTES)
 }
@@ -138,7 +140,7 @@ pub(crate) fn seal_text(header: &Header, key: &LinkKey, text: &[u8]) -> std::vec
     header.emit(&mut w);
     w.slice(text);
     let end = w.finish().unwrap();
-    let len = encrypt(header, key, &mut room, end).unwrap();
+    let len = encrypt(key, &mut room, end).unwrap();
     room[..len].to_vec()
 }
 
@@ -149,13 +151,12 @@ pub fn open<'a>(
     gaps: Gaps,
     datagram: &'a mut [u8],
 ) -> Result<Opened<'a>, Reject> {
-    let Some((head, rest)) = datagram.split_at_mut_checked(HEADER_BYTES) else {
+    let parts = datagram.split_first_chunk_mut::<HEADER_BYTES>();
+    let parts = parts.and_then(|(head, rest)| Some((head, rest.split_last_chunk_mut()?)));
+    let Some((head, (text, tag))) = parts else {
         return Err(Reject::TooShort);
     };
-    let Some((text, tag)) = rest.split_last_chunk_mut::<TAG_BYTES>() else {
-        return Err(Reject::TooShort);
-    };
-    let (nonce, tag) = (header.nonce(), Tag::from(*tag));
+    let (nonce, tag) = (nonce(head), Tag::from(*tag));
     let opened = cipher(key).decrypt_inout_detached(&nonce, head, InOutBuf::from(&mut *text), &tag);
     if opened.is_err() {
         if !gaps.tags() {

@@ -3,11 +3,11 @@
 use core::cmp::Ordering;
 
 use super::{Phase, Ring};
-use crate::effects::{FailCause, Note, Ticket};
+use crate::effects::{FailCause, Note};
 use crate::errata::Erratum;
 use crate::id::{GroupId, NodeId, NodeSet};
-use crate::state::{Definition, Status};
-use crate::station::{AcceptedReady, Request, Saving, Turn};
+use crate::state::Status;
+use crate::station::{Request, Turn};
 use crate::timers::Timer;
 use crate::wire::{Incumbent, Kind, Lap, Message, Reject, Token};
 
@@ -32,24 +32,16 @@ impl<const W: usize> Ring<W> {
 
     /// The paper's STOP, and the first half of R3 and R4.
     fn join(&mut self, turn: &mut Turn<'_, W>, run: GroupId, round: u32) {
-        turn.stop_application();
+        turn.halt(Some(run));
         turn.close_round();
         for timer in [Timer::Quiet, Timer::Check, Timer::Beat] {
             turn.cancel(timer);
         }
         self.phase = Phase::Idle;
         self.round = round;
-        self.joined = turn.now;
+        self.joined = turn.node.now;
         self.lap = Lap::Elect;
-        self.own_save = None;
-        self.ready = None;
         self.incumbent = None;
-        let state = &mut turn.node.state;
-        state.status = Status::Election;
-        state.halted_by = Some(run);
-        state.coordinator = None;
-        state.group = None;
-        state.up = NodeSet::EMPTY;
         let limit = turn.node.config.timing.run_limit(turn.node.config.members().len());
         let own = run.coordinator == turn.me();
         let doublings = if own { self.failed_runs.min(DOUBLINGS_MAX) } else { 0 };
@@ -59,7 +51,7 @@ impl<const W: usize> Ring<W> {
     /// Gives the token to the first node behind `after` that has to have it.
     fn pass_on(&mut self, turn: &mut Turn<'_, W>, after: NodeId) {
         let me = turn.me();
-        let timing = turn.node.config.timing;
+        let timing = &turn.node.config.timing;
         let (ring, wait) = match self.lap {
             Lap::Elect => {
                 self.list.insert(me);
@@ -88,16 +80,12 @@ impl<const W: usize> Ring<W> {
         self.next = Some(next);
         turn.open_round(NodeSet::only(next), Kind::HopAck, wait);
         self.send_token(turn);
-        turn.arm_repeat(timing.repeat.fraction(1, 2));
+        turn.arm_early_repeat();
     }
 
     pub(super) fn send_token(&mut self, turn: &mut Turn<'_, W>) {
         let (Some(next), Some(run)) = (self.next, turn.node.state.halted_by) else { return };
-        // The bytes must not be borrowed from the node that sends them.
-        let definition = match self.lap {
-            Lap::Ready => turn.node.state.definition.clone().unwrap_or(Definition::SINGLE),
-            Lap::Elect | Lap::Coord => Definition::SINGLE,
-        };
+        let definition = turn.definition();
         let message = Message::Token(Token {
             lap: self.lap,
             run,
@@ -259,7 +247,7 @@ impl<const W: usize> Ring<W> {
 
     pub(super) fn is_older_than_a_lap(&self, turn: &Turn<'_, W>) -> bool {
         let lap = turn.node.config.timing.lap(turn.node.config.members().len());
-        turn.now.since(self.joined) > lap
+        turn.node.now.since(self.joined) > lap
     }
 
     /// R5: every live node has joined. The next lap ends at the highest, so it begins behind it.
@@ -299,19 +287,15 @@ impl<const W: usize> Ring<W> {
     }
 
     /// R9
-    pub fn reorganized(&mut self, turn: &mut Turn<'_, W>, group: GroupId, definition: &[u8]) {
-        if self.phase != Phase::Reorg || !group.is(&turn.node.state.group) {
+    pub fn reorganized(&mut self, turn: &mut Turn<'_, W>, definition: &[u8]) {
+        if self.phase != Phase::Reorg {
             return;
         }
-        let Some(definition) = Definition::new(definition) else {
+        if !turn.define(definition) {
             self.start(turn, NodeSet::EMPTY);
             return;
-        };
-        turn.node.state.definition = Some(definition);
-        self.own_save = match turn.save() {
-            Saving::Later(ticket) => Some(ticket),
-            Saving::BeforeAllElse => None,
-        };
+        }
+        turn.save_group(None);
         turn.cancel(Timer::Phase);
         self.phase = Phase::Idle;
         self.lap = Lap::Ready;
@@ -333,24 +317,21 @@ impl<const W: usize> Ring<W> {
             Status::Normal => turn.answer_each(request, Message::HopAck),
             Status::Reorganization if turn.node.is_coordinator() => {
                 // Only an answer that follows the save may say so; a repeat will come.
-                if self.lap == Lap::Ready && self.own_save.is_none() {
+                if self.lap == Lap::Ready && turn.node.saving.is_none() {
                     turn.answer_each(request, Message::HopAck);
                     self.finish(turn);
                 }
             }
-            Status::Reorganization if self.ready.is_none() => {
-                let definition = Definition::new(token.definition).ok_or(Reject::Field)?;
+            Status::Reorganization if turn.node.saving.is_none() => {
+                if !turn.define(token.definition) {
+                    return Err(Reject::Field);
+                }
                 self.take_over(turn, token);
                 // Where the Coord lap left off is of no interest any more.
                 self.wait(turn);
-                turn.node.state.definition = Some(definition);
                 turn.node.state.up = self.list.without(turn.me());
-                match turn.save() {
-                    Saving::Later(ticket) => {
-                        let group = token.run;
-                        self.ready = Some(AcceptedReady { ticket, request: *request, group });
-                    }
-                    Saving::BeforeAllElse => self.accept_ready(turn, request),
+                if turn.save_group(Some(*request)) {
+                    self.accept_ready(turn, request);
                 }
             }
             Status::Reorganization => {}
@@ -361,45 +342,36 @@ impl<const W: usize> Ring<W> {
 
     /// The state vector with the definition is durable.
     fn accept_ready(&mut self, turn: &mut Turn<'_, W>, request: &Request) {
-        if !turn.in_time(request, turn.node.config.timing.ts) {
-            return;
+        if turn.accept_ready(request, Message::HopAck) {
+            self.run_ended(turn, 0);
+            self.pass_on(turn, turn.me());
         }
-        self.become_normal(turn);
-        turn.answer_after_save(request, Message::HopAck);
-        self.pass_on(turn, turn.me());
     }
 
-    fn become_normal(&mut self, turn: &mut Turn<'_, W>) {
-        let led = turn.node.is_coordinator().then(|| turn.node.state.up.len() + 1);
-        self.led = led.map_or(0, |members| members.min(u8::MAX.into()) as u8);
-        turn.node.state.status = Status::Normal;
+    /// The node is Normal, in a group of so many members that it leads.
+    fn run_ended(&mut self, turn: &mut Turn<'_, W>, led: usize) {
+        self.led = led.min(u8::MAX.into()) as u8;
         self.failed_runs = 0;
         turn.cancel(Timer::Limit);
-        turn.start_application();
     }
 
     /// R11: all members have made the definition durable, and so has this node.
     fn finish(&mut self, turn: &mut Turn<'_, W>) {
-        if self.own_save.is_some() {
+        if turn.node.saving.is_some() {
             return;
         }
         self.wait(turn);
-        self.become_normal(turn);
-        turn.all_members_heard();
-        turn.set_timer(Timer::Check, turn.node.config.timing.check);
+        self.run_ended(turn, turn.node.state.up.len() + 1);
+        turn.group_formed();
         turn.beat();
     }
 
     /// A state vector is durable: the coordinator's own, or the one that a Ready waits for.
-    pub fn saved(&mut self, turn: &mut Turn<'_, W>, ticket: Ticket) {
-        if self.own_save == Some(ticket) {
-            self.own_save = None;
-            if turn.node.state.up.is_empty() {
-                self.finish(turn);
-            }
-        }
-        if let Some(ready) = self.ready.take_if(|ready| ready.ticket == ticket) {
-            self.accept_ready(turn, &ready.request);
+    pub fn saved(&mut self, turn: &mut Turn<'_, W>, ready: Option<Request>) {
+        match ready {
+            None if turn.node.state.up.is_empty() => self.finish(turn),
+            None => {}
+            Some(request) => self.accept_ready(turn, &request),
         }
     }
 }

@@ -72,10 +72,10 @@ mod monitor;
 mod tests;
 
 use crate::budget::Budget;
-use crate::effects::{Note, Ticket};
+use crate::effects::Note;
 use crate::id::{NodeId, NodeSet};
 use crate::state::Status;
-use crate::station::{AcceptedReady, Turn};
+use crate::station::Turn;
 use crate::time::Instant;
 use crate::timers::Timer;
 use crate::wire::{Incumbent, Lap};
@@ -99,27 +99,25 @@ enum Phase {
 }
 
 #[derive(Debug)]
+#[repr(C)] // see `Station`
 pub struct Ring<const W: usize> {
     phase: Phase,
-    /// The place of S(i).h among all runs: (round, h).
-    round: u32,
-    /// When the node joined that run.
-    joined: Instant,
-    /// The latest lap of it that the node took part in.
+    /// The latest lap of its run that the node took part in.
     lap: Lap,
-    list: NodeSet<W>,
-    suspects: NodeSet<W>,
-    incumbent: Option<Incumbent>,
-    /// How large the group was that this node coordinated last, if it has been in no other since.
-    led: u8,
     /// Who is to take the token.
     next: Option<NodeId>,
+    /// How large the group was that this node coordinated last, if it has been in no other since.
+    led: u8,
     /// How many of one's own runs in a row came to nothing.
     failed_runs: u8,
+    incumbent: Option<Incumbent>,
+    /// The place of S(i).h among all runs: (round, h).
+    round: u32,
+    list: NodeSet<W>,
+    suspects: NodeSet<W>,
+    /// When the node joined that run.
+    joined: Instant,
     provocations: Budget,
-    /// The coordinator's own save of the group that it distributes.
-    own_save: Option<Ticket>,
-    ready: Option<AcceptedReady>,
 }
 
 impl<const W: usize> Ring<W> {
@@ -136,8 +134,6 @@ impl<const W: usize> Ring<W> {
             next: None,
             failed_runs: 0,
             provocations: Budget::FULL,
-            own_save: None,
-            ready: None,
         }
     }
 
@@ -242,7 +238,7 @@ impl<const W: usize> Ring<W> {
 
     /// Somebody's message shows that the group of this node is not as it should be.
     fn provoked(&mut self, turn: &mut Turn<'_, W>, by: NodeId) {
-        if self.provocations.take(turn.now, turn.node.config.timing.check) {
+        if self.provocations.take(turn.node.now, turn.node.config.timing.check) {
             turn.note(Note::ProvokedBy(by));
             self.start(turn, NodeSet::EMPTY);
         }
@@ -266,19 +262,18 @@ impl<const W: usize> Ring<W> {
     }
 
     fn repeat(&mut self, turn: &mut Turn<'_, W>) {
-        let period = turn.node.config.timing.repeat;
         match self.phase {
             Phase::Hop => self.send_token(turn),
             Phase::Probe => turn.send_probe(),
             Phase::Inquire => turn.send_inquiry(),
             Phase::Check => {
                 self.send_check(turn);
-                turn.arm_repeat(period);
+                turn.arm_repeat(turn.node.config.timing.repeat);
                 return;
             }
             Phase::Waking | Phase::Idle | Phase::Reorg => return,
         }
-        turn.arm_repeat(period.fraction(1, 2));
+        turn.arm_early_repeat();
     }
 }
 

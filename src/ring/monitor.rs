@@ -5,7 +5,6 @@ use crate::call::Standing;
 use crate::id::{GroupId, NodeId, NodeSet};
 use crate::state::Status;
 use crate::station::{Request, Turn};
-use crate::timers::Timer;
 use crate::wire::{Kind, Message, Reject};
 
 impl<const W: usize> Ring<W> {
@@ -40,9 +39,7 @@ impl<const W: usize> Ring<W> {
 
     /// R17, seen from the node that is asked or overhears it.
     fn are_you_there(&mut self, turn: &mut Turn<'_, W>, request: &Request, group: Option<GroupId>) {
-        let state = &turn.node.state;
-        let same = group.is_some() && group == state.group;
-        let yes = same && turn.node.is_coordinator() && state.up.contains(request.from);
+        let (same, yes) = turn.probed(request.from, group);
         turn.answer_each(request, Message::AytAns { yes });
         let above = turn.node.config.outranks(request.from, turn.me());
         if same && above && !request.named {
@@ -84,14 +81,14 @@ impl<const W: usize> Ring<W> {
 
     /// R18: every P the coordinator asks its members whether they are Normal.
     pub(super) fn check(&mut self, turn: &mut Turn<'_, W>) {
-        turn.set_timer(Timer::Check, turn.node.config.timing.check);
+        turn.arm_check();
         let up = turn.node.state.up;
         if self.phase != Phase::Idle || up.is_empty() {
             return;
         }
         self.phase = Phase::Check;
         let timing = &turn.node.config.timing;
-        let wait = timing.t.times(timing.patience).min(timing.check);
+        let wait = timing.patient().min(timing.check);
         turn.open_round(up, Kind::AynAns, wait);
         self.send_check(turn);
     }

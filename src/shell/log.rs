@@ -43,6 +43,8 @@ use crate::wire::{Destination, Kind, Reject};
 
 static SEQUENCE: AtomicU32 = AtomicU32::new(0);
 
+// In every line.
+#[inline(never)]
 fn next() -> u32 {
     SEQUENCE.fetch_add(1, Ordering::Relaxed)
 }

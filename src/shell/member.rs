@@ -90,6 +90,10 @@ struct Memory {
     leaves: bool,
     epoch_saved: Option<u32>,
     reorganized: Option<(GroupId, Definition)>,
+    /// When an event was handed to the core whose effects are to be carried out.
+    stepped: Option<Instant>,
+    /// When the tick came that the core has had; the shell's own work of that tick is still to be done.
+    ticked: Option<Instant>,
     next_tick: Instant,
     next_report: Instant,
     next_prepare: Instant,
@@ -114,7 +118,7 @@ where
     /// Lives until a reset. `epoch` is the epoch of this boot, durable already; `cause` is logged.
     ///
     /// Cancel safety: not cancel safe; give it a task of its own.
-    pub async fn run(mut self, cause: ResetCause, epoch: u32) -> ! {
+    pub async fn run(&mut self, cause: ResetCause, epoch: u32) -> ! {
         let network = self.node.config().network;
         let mine = Destination::Node(self.node.config().id);
         for group in [mine, Destination::All] {
@@ -135,6 +139,8 @@ where
             leaves: false,
             epoch_saved: None,
             reorganized: None,
+            stepped: None,
+            ticked: None,
             next_tick: began,
             next_report: began + REPORT_PERIOD,
             next_prepare: began + PREPARE_FIRST + Duration(stagger),
@@ -150,47 +156,75 @@ where
         };
         log::state(self.node.state_vector());
         // The core counts two on from the stored epoch; the cells have done so and saved already.
-        self.step(&mut memory, Event::Boot { stored_epoch: epoch.checked_sub(2) }).await;
+        memory.stepped = Some(self.hand_over(Event::Boot { stored_epoch: epoch.checked_sub(2) }));
         let mut room = [0; DATAGRAM_ROOM];
         loop {
-            self.catch_up(&mut memory).await;
+            while let Some(at) = self.catch_up(&mut memory) {
+                self.carry_out(&mut memory, at).await;
+            }
             let wake =
                 self.node.next_deadline().map_or(memory.next_tick, |at| at.min(memory.next_tick));
             let timer = Timer::at(embassy_time::Instant::from_micros(wake.0));
             let next =
                 select3(self.answers.receive(), self.socket.recv_from(&mut room), timer).await;
             match next {
-                Either3::First(answer) => self.saved(&mut memory, answer).await,
-                Either3::Second(received) => self.datagram(&mut memory, &mut room, received).await,
+                Either3::First(answer) => {
+                    if self.settle(&mut memory, &answer) {
+                        let event = Event::Saved(Ticket(answer.ticket));
+                        memory.stepped = Some(self.hand_over(event));
+                    }
+                }
+                Either3::Second(received) => {
+                    memory.stepped = self.datagram(&mut room, received);
+                }
                 Either3::Third(()) => {}
             }
         }
     }
 
-    /// Ticks and timers that are due come before anything else: lateness must be known first.
-    async fn catch_up(&mut self, memory: &mut Memory) {
-        let tp = self.node.config().timing.tp;
-        loop {
+    /// When the last event was handed to the core, if its effects are still to be carried out. If there
+    /// is none, the next one that does not have to be waited for: first what follows from the last one,
+    /// then ticks and timers that are due, before anything else: lateness must be known first.
+    fn catch_up(&mut self, memory: &mut Memory) -> Option<Instant> {
+        if memory.stepped.is_some() {
+            return memory.stepped.take();
+        }
+        if let Some((group, definition)) = &memory.reorganized
+            && !memory.save_failed
+            && memory.epoch_saved.is_none()
+        {
+            let event = Event::Reorganized { group: *group, definition: definition.as_bytes() };
+            let at = self.hand_over(event);
+            memory.reorganized = None;
+            return Some(at);
+        }
+        let event = if core::mem::take(&mut memory.save_failed) {
+            Event::SaveFailed
+        } else if let Some(epoch) = memory.epoch_saved.take() {
+            // Durable since `start::open`: the core and the cells count alike.
+            Event::EpochSaved { read_back: Some(epoch) }
+        } else {
+            let tp = self.node.config().timing.tp;
+            if let Some(at) = memory.ticked.take() {
+                self.board.feed(tp);
+                memory.next_tick = at + tp.fraction(1, 4);
+                self.obey(memory);
+                self.report(memory, at);
+            }
             let at = now();
-            let ticks = at >= memory.next_tick;
-            let event = if ticks {
+            if at >= memory.next_tick {
                 memory.late_max = memory.late_max.max(at.since(memory.next_tick));
+                memory.ticked = Some(at);
                 Event::Tick
             } else if core::mem::take(&mut memory.leaves) {
                 Event::StepDown
             } else if self.node.next_deadline().is_some_and(|deadline| deadline <= at) {
                 Event::Timer
             } else {
-                return;
-            };
-            self.step(memory, event).await;
-            if ticks {
-                self.board.feed(tp);
-                memory.next_tick = at + tp.fraction(1, 4);
-                self.obey(memory);
-                self.report(memory, at);
+                return None;
             }
-        }
+        };
+        Some(self.hand_over(event))
     }
 
     /// Carries out what somebody at the probe, or at a button, has ordered.
@@ -213,29 +247,20 @@ where
         self.node.set_keys(keys);
     }
 
-    async fn datagram(
+    fn datagram(
         &mut self,
-        memory: &mut Memory,
         room: &mut [u8],
         received: Result<(usize, UdpMetadata), RecvError>,
-    ) {
+    ) -> Option<Instant> {
         let bytes = match received {
             Ok((len, _)) => room.get_mut(..len).unwrap_or(&mut []),
             Err(RecvError::Truncated) => {
                 self.node.refuse(Reject::TooLong);
-                return;
+                return None;
             }
         };
         let received = self.board.arrived(bytes).unwrap_or_else(now);
-        self.step(memory, Event::Datagram { received, bytes }).await;
-    }
-
-    async fn saved(&mut self, memory: &mut Memory, answer: Answer) {
-        if self.settle(memory, &answer) {
-            self.step(memory, Event::Saved(Ticket(answer.ticket))).await;
-        } else if core::mem::take(&mut memory.save_failed) {
-            self.step(memory, Event::SaveFailed).await;
-        }
+        Some(self.hand_over(Event::Datagram { received, bytes }))
     }
 
     /// Whether the save is durable. One that found no room is asked for again: the cells make room
@@ -273,25 +298,8 @@ where
         self.board.reset(cause)
     }
 
-    /// One event and all that follows from it.
-    async fn step(&mut self, memory: &mut Memory, event: Event<'_>) {
-        self.step_once(memory, event).await;
-        loop {
-            if core::mem::take(&mut memory.save_failed) {
-                self.step_once(memory, Event::SaveFailed).await;
-            } else if let Some(epoch) = memory.epoch_saved.take() {
-                // Durable since `start::open`: the core and the cells count alike.
-                self.step_once(memory, Event::EpochSaved { read_back: Some(epoch) }).await;
-            } else if let Some((group, definition)) = memory.reorganized.take() {
-                let event = Event::Reorganized { group, definition: definition.as_bytes() };
-                self.step_once(memory, event).await;
-            } else {
-                return;
-            }
-        }
-    }
-
-    async fn step_once(&mut self, memory: &mut Memory, event: Event<'_>) {
+    /// Hands one event to the core, and says when. Its effects are to be carried out next.
+    fn hand_over(&mut self, event: Event<'_>) -> Instant {
         let before = (self.node.state_vector().summary(), self.node.state_vector().halted_by);
         let at = now();
         self.node.step(at, event, self.effects);
@@ -303,6 +311,11 @@ where
         if self.effects.overflowed() > 0 {
             log::fault(defmt::intern!("effects-overflowed"));
         }
+        at
+    }
+
+    /// Carries out the effects of the event that was handed over at `at`.
+    async fn carry_out(&mut self, memory: &mut Memory, at: Instant) {
         // The effects are carried out from a place of their own, because saves look at the node.
         let mut index = 0;
         let mut since = at;

@@ -4,7 +4,7 @@ use defmt::{Str, intern};
 use embassy_sync::blocking_mutex::raw::RawMutex;
 
 use super::{WORDS, log};
-use crate::cells::{Flash, Layout, Provisioning, Store, Verdict, Which};
+use crate::cells::{Flash, Provisioning, Store, Verdict, Which};
 use crate::key::KeyBox;
 use crate::provision::{self, BadProvision, Provision};
 
@@ -16,20 +16,19 @@ pub struct Started {
     pub epoch: u32,
 }
 
-/// Opens the cells, logs what had to be repaired, reads who this board is, and makes the epoch of
-/// this boot durable. The keys of the flock are in `keys` then. `Err` says why the node must stay mute.
+/// Opens the cells, which are new, logs what had to be repaired, reads who this board is, and makes the
+/// epoch of this boot durable. The keys of the flock are in `keys` then. `Err` says why the node must
+/// stay mute.
 /// An image that was built for one network (`network`) refuses the flash of another: somebody has
 /// swapped parts.
 ///
 /// Cancel safety: not cancel safe; it saves.
 pub async fn open<F: Flash, M: RawMutex, const PAGES: usize, const BUFFER: usize>(
-    flash: F,
-    layout: &Layout,
+    store: &mut Store<F, PAGES, BUFFER>,
     network: Option<u16>,
     keys: &KeyBox<M>,
-) -> Result<(Store<F, PAGES, BUFFER>, Started), Str> {
-    let (mut store, report) =
-        Store::open(flash, layout).await.map_err(|error| log::reason_name(error.reason))?;
+) -> Result<Started, Str> {
+    let report = store.boot().await;
     for (index, which) in (0..).zip(Which::BOTH) {
         let region = report.region(which);
         if region.verdict() != Verdict::Good {
@@ -59,5 +58,5 @@ pub async fn open<F: Flash, M: RawMutex, const PAGES: usize, const BUFFER: usize
     let found = store.keys().map_err(|error| log::reason_name(error.reason))?;
     keys.put(&found.ok_or(intern!("keys-missing"))?);
     let lease = store.begin_epoch().await.map_err(|error| log::reason_name(error.reason))?;
-    Ok((store, Started { provision, epoch: lease.epoch().0 }))
+    Ok(Started { provision, epoch: lease.epoch().0 })
 }

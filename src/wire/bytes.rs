@@ -4,100 +4,139 @@ use super::{DEFINITION_BYTES_MAX, Reject};
 use crate::id::{GroupId, NodeId, NodeSet};
 use crate::state::Status;
 
+/// Reads on after an error, as if only zeros followed, and remembers the first one: what was read is
+/// worth nothing before [`Reader::end`] has said so.
 #[derive(Debug, Clone, Copy)]
 pub struct Reader<'a> {
     rest: &'a [u8],
+    error: Option<Reject>,
 }
 
 impl<'a> Reader<'a> {
+    /// What stands for a group where none was read.
+    pub const NO_GROUP: GroupId = GroupId { coordinator: NodeId::FIRST, number: 0 };
+
     pub fn new(rest: &'a [u8]) -> Self {
-        Self { rest }
+        Self { rest, error: None }
     }
 
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    pub fn slice(&mut self, len: usize) -> Result<&'a [u8], Reject> {
-        let (head, rest) = self.rest.split_at_checked(len).ok_or(Reject::Length)?;
+    /// What was read makes no sense, and what follows would not either.
+    #[inline(never)] // asked for in many places
+    pub fn refuse(&mut self, reason: Reject) {
+        self.error.get_or_insert(reason);
+        self.rest = &[];
+    }
+
+    #[inline(never)]
+    pub fn slice(&mut self, len: usize) -> &'a [u8] {
+        let Some((head, rest)) = self.rest.split_at_checked(len) else {
+            self.refuse(Reject::Length);
+            return &[];
+        };
         self.rest = rest;
-        Ok(head)
+        head
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Reject> {
-        let (head, rest) = self.rest.split_first_chunk::<N>().ok_or(Reject::Length)?;
-        self.rest = rest;
-        Ok(*head)
+    /// A number of up to four bytes.
+    #[inline(never)]
+    fn number(&mut self, bytes: usize) -> u32 {
+        self.slice(bytes).iter().rev().fold(0, |number, byte| number << 8 | u32::from(*byte))
     }
 
-    pub fn byte(&mut self) -> Result<u8, Reject> {
-        self.array::<1>().map(|[byte]| byte)
+    pub fn byte(&mut self) -> u8 {
+        self.number(1) as u8
     }
 
-    pub fn u16(&mut self) -> Result<u16, Reject> {
-        self.array().map(u16::from_le_bytes)
+    pub fn u16(&mut self) -> u16 {
+        self.number(2) as u16
     }
 
-    pub fn u32(&mut self) -> Result<u32, Reject> {
-        self.array().map(u32::from_le_bytes)
+    pub fn u32(&mut self) -> u32 {
+        self.number(4)
     }
 
-    pub fn flag(&mut self) -> Result<bool, Reject> {
-        match self.byte()? {
-            0 => Ok(false),
-            1 => Ok(true),
-            _ => Err(Reject::Field),
+    pub fn flag(&mut self) -> bool {
+        let byte = self.byte();
+        if byte > 1 {
+            self.refuse(Reject::Field);
         }
+        byte == 1
     }
 
-    pub fn status(&mut self) -> Result<Status, Reject> {
-        Status::from_byte(self.byte()?).ok_or(Reject::Field)
+    pub fn status(&mut self) -> Status {
+        Status::from_byte(self.byte()).unwrap_or_else(|| {
+            self.refuse(Reject::Field);
+            Status::Down
+        })
+    }
+
+    /// `None` is written as 0.
+    pub fn maybe_id<const W: usize>(&mut self) -> Option<NodeId> {
+        let id = NodeId::new(self.byte());
+        if id.is_some_and(|id| !NodeSet::<W>::fits(id)) {
+            self.refuse(Reject::Capacity);
+        }
+        id
     }
 
     /// `None` is written as coordinator 0 and number 0.
-    pub fn maybe_group<const W: usize>(&mut self) -> Result<Option<GroupId>, Reject> {
-        let coordinator = self.byte()?;
-        let number = self.array().map(u64::from_le_bytes)?;
-        match NodeId::new(coordinator) {
-            Some(id) if !NodeSet::<W>::fits(id) => Err(Reject::Capacity),
-            Some(coordinator) => Ok(Some(GroupId { coordinator, number })),
-            None if number == 0 => Ok(None),
-            None => Err(Reject::Field),
+    pub fn maybe_group<const W: usize>(&mut self) -> Option<GroupId> {
+        let coordinator = NodeId::new(self.byte());
+        let number = u64::from(self.u32()) | u64::from(self.u32()) << 32;
+        match coordinator {
+            Some(id) if !NodeSet::<W>::fits(id) => self.refuse(Reject::Capacity),
+            None if number != 0 => self.refuse(Reject::Field),
+            _ => {}
         }
+        coordinator.map(|coordinator| GroupId { coordinator, number })
     }
 
-    pub fn group<const W: usize>(&mut self) -> Result<GroupId, Reject> {
-        self.maybe_group::<W>()?.ok_or(Reject::Field)
+    #[inline(never)]
+    pub fn group<const W: usize>(&mut self) -> GroupId {
+        self.maybe_group::<W>().unwrap_or_else(|| {
+            self.refuse(Reject::Field);
+            Self::NO_GROUP
+        })
     }
 
-    pub fn set<const W: usize>(&mut self) -> Result<NodeSet<W>, Reject> {
-        let len = self.byte()? as usize;
-        if len > 32 {
-            return Err(Reject::Field);
-        }
+    #[inline(never)]
+    pub fn set<const W: usize>(&mut self) -> NodeSet<W> {
         let mut set = NodeSet::EMPTY;
-        let bytes = self.slice(len)?;
+        let len = self.byte() as usize;
+        if len > 32 {
+            self.refuse(Reject::Field);
+            return set;
+        }
+        let bytes = self.slice(len);
         if bytes.last() == Some(&0) {
-            return Err(Reject::Field);
+            self.refuse(Reject::Field);
         }
         for (index, byte) in bytes.iter().enumerate() {
             if !set.set_byte(index, *byte) {
-                return Err(Reject::Capacity);
+                self.refuse(Reject::Capacity);
             }
         }
-        Ok(set)
+        set
     }
 
-    pub fn definition(&mut self) -> Result<&'a [u8], Reject> {
-        let len = self.u16()? as usize;
+    pub fn definition(&mut self) -> &'a [u8] {
+        let len = self.u16() as usize;
         if len > DEFINITION_BYTES_MAX {
-            return Err(Reject::Field);
+            self.refuse(Reject::Field);
         }
         self.slice(len)
     }
 
-    pub fn end(&self) -> Result<(), Reject> {
-        if self.rest.is_empty() { Ok(()) } else { Err(Reject::Length) }
+    /// Whether all that was read made sense, and nothing is left to read; else the first error.
+    pub fn end(mut self) -> Result<(), Reject> {
+        if !self.rest.is_empty() {
+            self.refuse(Reject::Length);
+        }
+        self.error.map_or(Ok(()), Err)
     }
 }
 
@@ -114,6 +153,7 @@ impl<'a> Writer<'a> {
         Self { room, used: 0, overrun: false }
     }
 
+    #[inline(never)] // asked for in many places
     pub fn slice(&mut self, bytes: &[u8]) {
         match self.room.get_mut(self.used..self.used + bytes.len()) {
             Some(place) => {

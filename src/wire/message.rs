@@ -5,79 +5,81 @@ use super::{Destination, Frame, Kind, Reject};
 use crate::id::{GroupId, NodeId, NodeSet};
 use crate::state::Status;
 
-/// The content of a datagram.
+/// The content of a datagram. Its variants are numbered as the kinds are, so that nothing has to be
+/// looked up to tell the one from the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Message<'a, const W: usize> {
     /// Are you there? Bully: to all higher nodes. Invitation: to the coordinator of `group`.
     AreYouThere {
         group: Option<GroupId>,
         status: Status,
-    },
+    } = Kind::AreYouThere as u8,
     AytAns {
         yes: bool,
-    },
+    } = Kind::AytAns as u8,
     /// The Bully coordinator's Check: are you Normal in my `group`?
     AreYouNormal {
         group: GroupId,
-    },
+    } = Kind::AreYouNormal as u8,
     AynAns {
         normal: bool,
-    },
+    } = Kind::AynAns as u8,
     /// Stop: an election is under way. A `binding` Halt halts; one that is not only asks the nodes
     /// that this election has halted already to acknowledge it (again).
     Halt {
         group: GroupId,
         binding: bool,
-    },
-    HaltAck,
+    } = Kind::Halt as u8,
+    HaltAck = Kind::HaltAck as u8,
     NewCoordinator {
         group: GroupId,
-    },
+    } = Kind::NewCoordinator as u8,
     NcAck {
         accepted: bool,
-    },
+    } = Kind::NcAck as u8,
     /// The task of `group`, whose members apart from the coordinator are `up`.
     Ready {
         group: GroupId,
         up: NodeSet<W>,
         definition: &'a [u8],
-    },
+    } = Kind::Ready as u8,
     /// The answer to Ready in Bully.
     ReadyAck {
         accepted: bool,
-    },
+    } = Kind::ReadyAck as u8,
     /// The answer to Ready in Invitation.
     ReadyAns {
         ok: bool,
-    },
+    } = Kind::ReadyAns as u8,
     /// The Invitation coordinator's Check. Coordinators answer it, and to a `roll_call` the members
     /// of `group`; to the asker the "no" of anybody else would mean as much as silence.
     AreYouCoordinator {
         group: GroupId,
         roll_call: bool,
-    },
+    } = Kind::AreYouCoordinator as u8,
     /// `up`: the members that would come along.
     AycAns {
         yes: bool,
         group: Option<GroupId>,
         up: NodeSet<W>,
-    },
+    } = Kind::AycAns as u8,
     /// Join `group`, if you are in one of the groups that the invitees are asked to leave.
     Invitation {
         group: GroupId,
         invitees: Invitees<'a, W>,
-    },
+    } = Kind::Invitation as u8,
     Accept {
         group: GroupId,
-    },
+    } = Kind::Accept as u8,
     AcceptAns {
         ok: bool,
-    },
+    } = Kind::AcceptAns as u8,
     /// A sign of life of the coordinator of `group`, which is Normal or still reorganizes.
     Beat {
         group: GroupId,
         normal: bool,
-    },
+    } = Kind::Beat as u8,
     /// The link's own: I am in this boot, and know you in that one. A `waking` node takes no part in
     /// elections yet; those whose answer is awaited are asked to say as much (`asks`).
     Hello {
@@ -86,30 +88,30 @@ pub enum Message<'a, const W: usize> {
         uptime_ms: u32,
         instance: u32,
         echoes: Echoes<'a>,
-    },
+    } = Kind::Hello as u8,
     /// Two boards have the id of the sender; the other one is the `instance` that fell silent. 0: it is
     /// the sender.
     Clash {
         instance: u32,
-    },
+    } = Kind::Clash as u8,
     /// The token of a ring election; its lap is its kind.
-    Token(Token<'a, W>),
+    Token(Token<'a, W>) = Kind::Elect as u8,
     /// The next node has the token.
-    HopAck,
+    HopAck = Kind::HopAck as u8,
     /// Has anybody heard of these nodes? With nobody to ask about: the sender is there. It is a member
     /// of `group` and Normal.
     HaveYouHeard {
         group: GroupId,
         about: NodeSet<W>,
-    },
+    } = Kind::HaveYouHeard as u8,
     /// The sender, in `group` until now, is not part of the flock any more.
     Leaving {
         group: Option<GroupId>,
-    },
+    } = Kind::Leaving as u8,
     /// Those of them of whom the sender has heard just now.
     Heard {
         heard: NodeSet<W>,
-    },
+    } = Kind::Heard as u8,
 }
 
 /// What goes round in a ring election.
@@ -126,7 +128,7 @@ pub struct Token<'a, const W: usize> {
     pub suspects: NodeSet<W>,
     /// Without preemption: who keeps the role of the coordinator.
     pub incumbent: Option<Incumbent>,
-    /// Only in the Ready lap; empty before.
+    /// Told only in the Ready lap.
     pub definition: &'a [u8],
 }
 
@@ -199,66 +201,65 @@ impl<'a, const W: usize> Message<'a, W> {
     pub fn parse(frame: &Frame<'a>) -> Result<(Envelope<W>, Self), Reject> {
         let mut r = Reader::new(frame.body);
         let envelope = if frame.kind.is_reply() {
-            Envelope::Reply { requester_boot: r.u32()? }
+            Envelope::Reply { requester_boot: r.u32() }
         } else if frame.destination == Destination::All {
-            Envelope::Broadcast { awaited: r.set()? }
+            Envelope::Broadcast { awaited: r.set() }
         } else {
             Envelope::Request
         };
-        let message = match frame.kind {
+        let message = Self::content(frame.kind, &mut r);
+        r.end()?;
+        Ok((envelope, message))
+    }
+
+    /// What follows the envelope. (By itself, so that each kind is written where it is to lie.)
+    #[inline(never)]
+    fn content(kind: Kind, r: &mut Reader<'a>) -> Self {
+        // What many kinds have in front is read in one place.
+        let group = if kind.has_group() { r.group::<W>() } else { Reader::NO_GROUP };
+        let flag = kind.has_flag() && r.flag();
+        match kind {
             Kind::AreYouThere => {
-                Self::AreYouThere { group: r.maybe_group::<W>()?, status: r.status()? }
+                Self::AreYouThere { group: r.maybe_group::<W>(), status: r.status() }
             }
-            Kind::AytAns => Self::AytAns { yes: r.flag()? },
-            Kind::AreYouNormal => Self::AreYouNormal { group: r.group::<W>()? },
-            Kind::AynAns => Self::AynAns { normal: r.flag()? },
-            Kind::Halt => Self::Halt { group: r.group::<W>()?, binding: r.flag()? },
+            Kind::AytAns => Self::AytAns { yes: flag },
+            Kind::AreYouNormal => Self::AreYouNormal { group },
+            Kind::AynAns => Self::AynAns { normal: flag },
+            Kind::Halt => Self::Halt { group, binding: flag },
             Kind::HaltAck => Self::HaltAck,
-            Kind::NewCoordinator => Self::NewCoordinator { group: r.group::<W>()? },
-            Kind::NcAck => Self::NcAck { accepted: r.flag()? },
-            Kind::Ready => {
-                Self::Ready { group: r.group::<W>()?, up: r.set()?, definition: r.definition()? }
-            }
-            Kind::ReadyAck => Self::ReadyAck { accepted: r.flag()? },
-            Kind::ReadyAns => Self::ReadyAns { ok: r.flag()? },
-            Kind::AreYouCoordinator => {
-                Self::AreYouCoordinator { group: r.group::<W>()?, roll_call: r.flag()? }
-            }
-            Kind::AycAns => {
-                Self::AycAns { yes: r.flag()?, group: r.maybe_group::<W>()?, up: r.set()? }
-            }
-            Kind::Invitation => {
-                let group = r.group::<W>()?;
-                let invitees = Invitees::parse(&mut r)?;
-                Self::Invitation { group, invitees }
-            }
-            Kind::Accept => Self::Accept { group: r.group::<W>()? },
-            Kind::AcceptAns => Self::AcceptAns { ok: r.flag()? },
-            Kind::Beat => Self::Beat { group: r.group::<W>()?, normal: r.flag()? },
+            Kind::NewCoordinator => Self::NewCoordinator { group },
+            Kind::NcAck => Self::NcAck { accepted: flag },
+            Kind::Ready => Self::Ready { group, up: r.set(), definition: r.definition() },
+            Kind::ReadyAck => Self::ReadyAck { accepted: flag },
+            Kind::ReadyAns => Self::ReadyAns { ok: flag },
+            Kind::AreYouCoordinator => Self::AreYouCoordinator { group, roll_call: flag },
+            Kind::AycAns => Self::AycAns { yes: flag, group: r.maybe_group::<W>(), up: r.set() },
+            Kind::Invitation => Self::Invitation { group, invitees: Invitees::parse(r) },
+            Kind::Accept => Self::Accept { group },
+            Kind::AcceptAns => Self::AcceptAns { ok: flag },
+            Kind::Beat => Self::Beat { group, normal: flag },
             Kind::Hello => {
-                let flags = r.byte()?;
+                let flags = r.byte();
                 if flags & !(HELLO_ASKS | HELLO_WAKING) != 0 {
-                    return Err(Reject::Field);
+                    r.refuse(Reject::Field);
                 }
                 Self::Hello {
                     asks: flags & HELLO_ASKS != 0,
                     waking: flags & HELLO_WAKING != 0,
-                    uptime_ms: r.u32()?,
-                    instance: r.u32()?,
-                    echoes: Echoes::parse(&mut r)?,
+                    uptime_ms: r.u32(),
+                    instance: r.u32(),
+                    echoes: Echoes::parse(r),
                 }
             }
-            Kind::Clash => Self::Clash { instance: r.u32()? },
-            Kind::Elect => Self::Token(Token::parse(Lap::Elect, &mut r)?),
-            Kind::Coord => Self::Token(Token::parse(Lap::Coord, &mut r)?),
-            Kind::RingReady => Self::Token(Token::parse(Lap::Ready, &mut r)?),
+            Kind::Clash => Self::Clash { instance: r.u32() },
+            Kind::Elect => Self::Token(Token::parse(group, Lap::Elect, r)),
+            Kind::Coord => Self::Token(Token::parse(group, Lap::Coord, r)),
+            Kind::RingReady => Self::Token(Token::parse(group, Lap::Ready, r)),
             Kind::HopAck => Self::HopAck,
-            Kind::HaveYouHeard => Self::HaveYouHeard { group: r.group::<W>()?, about: r.set()? },
-            Kind::Leaving => Self::Leaving { group: r.maybe_group::<W>()? },
-            Kind::Heard => Self::Heard { heard: r.set()? },
-        };
-        r.end()?;
-        Ok((envelope, message))
+            Kind::HaveYouHeard => Self::HaveYouHeard { group, about: r.set() },
+            Kind::Leaving => Self::Leaving { group: r.maybe_group::<W>() },
+            Kind::Heard => Self::Heard { heard: r.set() },
+        }
     }
 
     /// Writes a whole datagram of version 1 and returns its length, or `None` if there was no room.
@@ -281,7 +282,9 @@ impl<'a, const W: usize> Message<'a, W> {
                 w.maybe_group(group);
                 w.byte(status as u8);
             }
-            Self::Halt { group, binding: flag } | Self::Beat { group, normal: flag } => {
+            Self::Halt { group, binding: flag }
+            | Self::Beat { group, normal: flag }
+            | Self::AreYouCoordinator { group, roll_call: flag } => {
                 w.group(group);
                 w.byte(flag.into());
             }
@@ -292,10 +295,6 @@ impl<'a, const W: usize> Message<'a, W> {
                 w.group(group);
                 w.set(&up);
                 w.definition(definition);
-            }
-            Self::AreYouCoordinator { group, roll_call } => {
-                w.group(group);
-                w.byte(roll_call.into());
             }
             Self::AycAns { yes, group, up } => {
                 w.byte(yes.into());
@@ -362,9 +361,9 @@ pub struct Echoes<'a>(&'a [u8]);
 impl<'a> Echoes<'a> {
     pub const NONE: Self = Self(&[]);
 
-    fn parse(r: &mut Reader<'a>) -> Result<Self, Reject> {
-        let count = usize::from(r.byte()?);
-        r.slice(count * ECHO_BYTES).map(Self)
+    fn parse(r: &mut Reader<'a>) -> Self {
+        let count = usize::from(r.byte());
+        Self(r.slice(count * ECHO_BYTES))
     }
 
     /// Whether node `id` is known in the boot `epoch`.
@@ -392,28 +391,29 @@ impl EchoList {
 }
 
 impl<'a, const W: usize> Token<'a, W> {
-    fn parse(lap: Lap, r: &mut Reader<'a>) -> Result<Self, Reject> {
-        Ok(Self {
+    fn parse(run: GroupId, lap: Lap, r: &mut Reader<'a>) -> Self {
+        Self {
             lap,
-            run: r.group::<W>()?,
-            round: r.u32()?,
-            list: r.set()?,
-            suspects: r.set()?,
-            incumbent: Incumbent::parse::<W>(r)?,
-            definition: if lap == Lap::Ready { r.definition()? } else { &[] },
-        })
+            run,
+            round: r.u32(),
+            list: r.set(),
+            suspects: r.set(),
+            incumbent: Incumbent::parse::<W>(r),
+            definition: if lap == Lap::Ready { r.definition() } else { &[] },
+        }
     }
 }
 
 impl Incumbent {
     /// Nobody is written as two zeros.
-    fn parse<const W: usize>(r: &mut Reader<'_>) -> Result<Option<Self>, Reject> {
-        match (NodeId::new(r.byte()?), r.byte()?) {
-            (Some(id), _) if !NodeSet::<W>::fits(id) => Err(Reject::Capacity),
-            (Some(id), members) => Ok(Some(Self { id, members })),
-            (None, 0) => Ok(None),
-            (None, _) => Err(Reject::Field),
+    fn parse<const W: usize>(r: &mut Reader<'_>) -> Option<Self> {
+        let (id, members) = (NodeId::new(r.byte()), r.byte());
+        match id {
+            Some(id) if !NodeSet::<W>::fits(id) => r.refuse(Reject::Capacity),
+            None if members != 0 => r.refuse(Reject::Field),
+            _ => {}
         }
+        id.map(|id| Self { id, members })
     }
 }
 
@@ -425,28 +425,28 @@ pub struct Invitees<'a, const W: usize> {
 }
 
 impl<'a, const W: usize> Invitees<'a, W> {
-    fn parse(r: &mut Reader<'a>) -> Result<Self, Reject> {
-        let count = r.byte()?;
+    fn parse(r: &mut Reader<'a>) -> Self {
+        let count = r.byte();
         let before = r.rest();
         for _ in 0..count {
-            Self::entry(r)?;
+            Self::entry(r);
         }
         let used = before.len() - r.rest().len();
-        Ok(Self { count, bytes: before.get(..used).unwrap_or(&[]) })
+        Self { count, bytes: before.get(..used).unwrap_or(&[]) }
     }
 
-    fn entry(r: &mut Reader<'a>) -> Result<(GroupId, NodeSet<W>), Reject> {
-        let leave = r.group::<W>()?;
+    fn entry(r: &mut Reader<'a>) -> (GroupId, NodeSet<W>) {
+        let leave = r.group::<W>();
         // The coordinator alone is the usual entry (every node of a cold start): no set needed.
-        let invited = r.set::<W>()?;
+        let invited = r.set::<W>();
         let invited = if invited.is_empty() { NodeSet::only(leave.coordinator) } else { invited };
-        Ok((leave, invited))
+        (leave, invited)
     }
 
     /// (group to leave, who of it is invited)
     pub fn iter(&self) -> impl Iterator<Item = (GroupId, NodeSet<W>)> + use<'a, W> {
         let mut r = Reader::new(self.bytes);
-        (0..self.count).map_while(move |_| Self::entry(&mut r).ok())
+        (0..self.count).map(move |_| Self::entry(&mut r))
     }
 }
 

@@ -118,6 +118,16 @@ impl Kind {
         self as u8 >= Self::AytAns as u8
     }
 
+    /// Whether its content begins with a group.
+    const fn has_group(self) -> bool {
+        matches!(self as u8, 2..=9 | 12..=14 | 20)
+    }
+
+    /// Whether a yes or no comes first, or behind the group.
+    const fn has_flag(self) -> bool {
+        matches!(self as u8, 3 | 6 | 9 | 65 | 66 | 68..=72)
+    }
+
     /// Whether the version in the clear had it already.
     pub(crate) const fn is_of_version_1(self) -> bool {
         matches!(self as u8, 1..=9 | 65..=72)

@@ -58,7 +58,7 @@ const RESETS_FORGOTTEN: embassy_time::Instant = embassy_time::Instant::from_secs
 const STARTING: Duration = Duration::from_millis(30_000);
 
 /// What the store task found out, or why the node must stay mute.
-static STARTED: Signal<Raw, Result<Started, Str>> = Signal::new();
+static STARTED: Signal<Raw, Result<&'static mut Option<Started>, Str>> = Signal::new();
 
 /// Why this boot came about, and how often in a row it was the node itself.
 #[derive(Clone, Copy)]
@@ -99,16 +99,19 @@ pub async fn open_store<H: Hardware, const SECTORS: usize>(
     room: &'static StaticCell<Store<H::Flash, SECTORS, RECORD_BYTES>>,
     flash: H::Flash,
 ) -> Option<&'static mut Store<H::Flash, SECTORS, RECORD_BYTES>> {
-    match start::open(flash, &H::LAYOUT, NETWORK, &KEYS).await {
-        Ok((store, started)) => {
-            STARTED.signal(Ok(started));
-            Some(room.init(store))
+    let store = match Store::new(flash, &H::LAYOUT) {
+        Ok(store) => room.init(store),
+        Err(error) => {
+            STARTED.signal(Err(log::reason_name(error.reason)));
+            return None;
         }
-        Err(reason) => {
-            STARTED.signal(Err(reason));
-            None
-        }
-    }
+    };
+    // A place of its own: in the signal, the image would hold a copy of it.
+    static FOUND: StaticCell<Option<Started>> = StaticCell::new();
+    let started = start::open(store, NETWORK, &KEYS).await;
+    let opened = started.is_ok();
+    STARTED.signal(started.map(|started| FOUND.init(Some(started))));
+    opened.then_some(store)
 }
 
 /// Keeps the cells.
@@ -131,13 +134,15 @@ struct Plan {
     node: &'static mut Node<WORDS>,
     address: Ipv4Address,
     seed: u64,
+    epoch: u32,
 }
 
 /// A function of its own, as [`fellow`] is: what lives only here takes no room in a task.
 #[inline(never)]
-fn plan<H: Hardware>(started: Started, hardware: &mut H) -> Result<Plan, Str> {
+fn plan<H: Hardware>(started: &mut Option<Started>, hardware: &mut H) -> Result<Plan, Str> {
     static NODE: StaticCell<Node<WORDS>> = StaticCell::new();
-    let Started { provision, epoch } = started;
+    // It is there: who signals puts it there.
+    let Started { provision, epoch } = started.take().ok_or(intern!("unreadable"))?;
     let keys = KEYS.take().ok_or(intern!("keys-missing"))?;
     let config = provision.config;
     if config.timing.tp < H::TP_MIN {
@@ -163,7 +168,7 @@ fn plan<H: Hardware>(started: Started, hardware: &mut H) -> Result<Plan, Str> {
     let instance = (seed ^ embassy_time::Instant::now().as_micros()) as u32;
     let config = config.validated().map_err(|_| intern!("configuration-refused"))?;
     let node = NODE.init_with(|| Node::of(config, keys, instance));
-    Ok(Plan { door, node, address: Ipv4Address::new(a, b, c, d), seed })
+    Ok(Plan { door, node, address: Ipv4Address::new(a, b, c, d), seed, epoch })
 }
 
 /// What the network and the member work in. All zero, so that neither the image nor the stack holds a
@@ -252,8 +257,8 @@ pub async fn join<H: Hardware, A: Application<WORDS> + Default>(
 ) -> Result<(Runner<'static, H::Ethernet>, Fellow<H, A>, u32), Str> {
     guard.feed(STARTING);
     let started = STARTED.wait().await;
-    let planned = started.and_then(|started| Ok((started.epoch, plan(started, &mut hardware)?)));
-    let (epoch, Plan { door, node, address, seed }) = match planned {
+    let planned = started.and_then(|started| plan(started, &mut hardware));
+    let Plan { door, node, address, seed, epoch } = match planned {
         Ok(planned) => planned,
         Err(reason) => {
             log::mute(reason);

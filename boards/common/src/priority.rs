@@ -33,6 +33,8 @@ critical_section::set_impl!(RaisedPriority);
 // The deadline handler, which is not masked, uses none and shares nothing with the rest but the
 // record of the reset, after which nothing else runs.
 unsafe impl critical_section::Impl for RaisedPriority {
+    // Both are called from dozens of places.
+    #[inline(never)]
     unsafe fn acquire() -> critical_section::RawRestoreState {
         let before = basepri::read();
         basepri_max::write(MASKED);
@@ -41,6 +43,7 @@ unsafe impl critical_section::Impl for RaisedPriority {
         before.into()
     }
 
+    #[inline(never)]
     unsafe fn release(before: critical_section::RawRestoreState) {
         // SAFETY: this is what `acquire` found.
         unsafe { basepri::write(before as u8) }

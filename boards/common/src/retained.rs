@@ -52,8 +52,9 @@ unsafe impl Sync for Kept {}
 static RETAINED: Kept = Kept(UnsafeCell::new(MaybeUninit::uninit()));
 
 impl Record {
-    const EMPTY: Self = Self {
-        magic: MAGIC,
+    /// All zero, so that the image holds no copy of it.
+    const VOID: Self = Self {
+        magic: 0,
         line: 0,
         number: 0,
         cause: 0,
@@ -101,7 +102,7 @@ fn kept() -> *mut Record {
 /// Why this boot came about, how often in a row it was the node itself, and what the boot before left.
 /// `chip`: what the hardware says. Call once, first thing.
 pub(crate) fn take(chip: Option<ResetCause>) -> (ResetCause, u8, Option<Record>) {
-    let mut found = Record::EMPTY;
+    let mut found = Record::VOID;
     let words = size_of::<Record>() / size_of::<u32>();
     for word in 0..words {
         // SAFETY: every bit pattern is a `Record`, whose size is a whole number of words, and nobody
@@ -120,7 +121,7 @@ pub(crate) fn take(chip: Option<ResetCause>) -> (ResetCause, u8, Option<Record>)
         _ if good => found.streak.saturating_add(1),
         _ => 1,
     };
-    let mut fresh = Record { streak, ..Record::EMPTY };
+    let mut fresh = Record { magic: MAGIC, streak, ..Record::VOID };
     // A reset that leaves nothing behind, as that of a watchdog, shall find the streak.
     fresh.checksum = fresh.sum();
     // SAFETY: as above.

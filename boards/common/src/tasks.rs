@@ -111,7 +111,7 @@ macro_rules! tasks {
 
         #[$crate::parts::embassy_executor::task(embassy_executor = $crate::parts::embassy_executor)]
         async fn member_task(
-            member: $crate::bring_up::Fellow<$hardware, $task>,
+            mut member: $crate::bring_up::Fellow<$hardware, $task>,
             boot: $crate::bring_up::Boot,
             epoch: u32,
         ) {

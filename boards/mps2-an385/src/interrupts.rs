@@ -33,13 +33,15 @@ unsafe extern "C" {
 }
 
 const COUNT: usize = 32;
+/// The table ends with the last interrupt that is ever unmasked.
+const VECTORS: usize = Interrupt::Ethernet as usize + 1;
 
 /// Read by cortex-m-rt's linker script.
 // SAFETY: the section and the name are what the linker script expects of a device.
 #[unsafe(link_section = ".vector_table.interrupts")]
 #[unsafe(no_mangle)]
-pub static __INTERRUPTS: [Vector; COUNT] = {
-    let mut table = [const { Vector { handler: DefaultHandler } }; COUNT];
+pub static __INTERRUPTS: [Vector; VECTORS] = {
+    let mut table = [const { Vector { handler: DefaultHandler } }; VECTORS];
     table[Interrupt::Ethernet as usize] = Vector { handler: ETHERNET };
     table[Interrupt::Alarm as usize] = Vector { handler: ALARM };
     table[Interrupt::Deadline as usize] = Vector { handler: retained::deadline };

@@ -139,7 +139,7 @@ fn draw_settings(seed: u64, rng: &mut fastrand::Rng, options: &Options) -> Setti
         timing = timing.strict(nodes.into());
     }
     if rng.bool() {
-        timing = timing.with_t(timing.t.fraction(rng.u64(100..=160), 100));
+        timing = timing.with_t(timing.t.fraction(rng.u64(100..=160) as u32, 100));
     }
     let mut settings = Settings::new(nodes, algorithm, timing, seed);
     settings.durability = durability;
