@@ -158,6 +158,8 @@ impl<const W: usize> Ring<W> {
             // R12: silence, so that a run that counts on this node in vain goes on without it.
             _ if !token.run.is(&turn.node.state.halted_by) => return Err(Reject::NotAwaited),
             _ if !token.list.contains(turn.me()) => return Err(Reject::NotAwaited),
+            // R23: a run of observers alone ends with its first lap.
+            _ if token.list.is_subset(&turn.node.config.observers) => return Err(Reject::Field),
             Lap::Coord => {
                 turn.answer_each(request, Message::HopAck);
                 if turn.status() == Status::Election {

@@ -57,6 +57,18 @@ fn r23_an_observer_passes_tokens_on_and_is_not_chosen() {
     assert_eq!((hop(&acts).0, bench.coordinator()), (1, Some(2)));
 }
 
+#[test]
+fn r23_no_later_lap_of_observers_alone_is_believed() {
+    let (mut bench, run) = joined();
+    bench.station_mut().config.observers = set([3, 4]);
+    for lap in [Lap::Coord, Lap::Ready] {
+        let refused = bench.rejected(Reject::Field);
+        bench.request(2, token(lap, run, 1, &[3, 4])).none();
+        assert_eq!(bench.rejected(Reject::Field), refused + 1, "{lap:?}");
+    }
+    assert_eq!((bench.status(), bench.coordinator()), (Status::Election, None));
+}
+
 // --- no preemption ----------------------------------------------------------------------------
 
 #[test]
