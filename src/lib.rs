@@ -57,6 +57,7 @@ pub mod station;
 
 // What it does to the node's state.
 pub mod bully;
+mod forming;
 pub mod invitation;
 pub mod ring;
 pub mod state;
@@ -67,7 +68,6 @@ pub mod advice;
 // When the node acts by itself.
 mod budget;
 pub mod detector;
-mod forming;
 mod hold_off;
 mod leaving;
 mod silence;

@@ -249,19 +249,13 @@ fn carry_out(command: &Command, stop: &AtomicBool) -> Result<u8, String> {
 /// The table of all boards. What is too large is said at its end, so that the rest is seen.
 fn size() -> Result<u8, String> {
     println!("{}", budget::header());
-    let (mut wrong, mut beyond) = (Vec::new(), Vec::new());
+    let mut wrong = Vec::new();
     let mut core = 0;
     for board in &boards::ALL {
         let sizes = budget::look(&tools::firmware(board)?)?;
         println!("{}", budget::line(board, &sizes));
         core = core.max(sizes.shares[share::Part::Core as usize]);
-        if sizes.flash > boards::FLASH_GOAL {
-            beyond.push(board.name);
-        }
         wrong.extend(budget::check(board, &sizes).err());
-    }
-    if !beyond.is_empty() {
-        println!("goal missed: {} bytes of flash, by {}", boards::FLASH_GOAL, beyond.join(", "));
     }
     if core > share::CORE_GOAL {
         println!("goal missed: {} bytes for the core, which takes {core}", share::CORE_GOAL);
