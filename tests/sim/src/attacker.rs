@@ -123,13 +123,19 @@ fn essence<const W: usize>(node: &Node<W>) -> String {
     without_bookkeeping(&text).unwrap_or(text)
 }
 
-/// Leaves out the link, the count of refusals, and the timers of the link: a Hello may be owed.
+/// Leaves out the link, the time, the count of refusals, and the timers of the link: a Hello may be owed.
 fn without_bookkeeping(text: &str) -> Option<String> {
     let mut text = text.to_owned();
-    for (from, to) in [("link: Link {", "timers: "), ("rejected: [", "]")] {
-        let from = text.find(from)?;
-        let to = from + text[from..].find(to)?;
-        text.replace_range(from..to, "");
+    for field in ["link: Link {", " now: Instant(", "rejected: ["] {
+        let from = text.find(field)?;
+        let open = from + field.len() - 1;
+        let mut depth = 0;
+        let close = text[open..].find(|letter| {
+            depth += i32::from(matches!(letter, '{' | '(' | '['));
+            depth -= i32::from(matches!(letter, '}' | ')' | ']'));
+            depth == 0
+        })?;
+        text.replace_range(from..=open + close, "");
     }
     let from = text.find("deadlines: [")? + "deadlines: [".len();
     let to = from + text[from..].find(']')?;
