@@ -14,6 +14,7 @@ use crate::display::settled;
 use crate::flash::{NETWORK, PORT};
 use crate::flock::Flock;
 use crate::probe::Image;
+use crate::suite::INCONCLUSIVE;
 use crate::switch::Injector;
 
 /// For the whole flock together.
@@ -74,7 +75,7 @@ pub fn run(image: &Arc<Image>, each: Duration) -> Result<String, String> {
         held.map_err(failed)?;
         let rate = sent as f64 / each.as_secs_f64();
         if rate < FRAMES_PER_SECOND_MIN {
-            let what = format!("inconclusive: only {rate:.0} frames a second could be sent");
+            let what = format!("{INCONCLUSIVE}only {rate:.0} frames a second could be sent");
             return Err(failed(what));
         }
         if let Some(node) = (1..=NODES).find(|node| refused.of(*node, weapon.reason()) == 0) {
