@@ -38,7 +38,7 @@ impl Hardware for Mps2 {
         Layout { a: 0..middle, b: middle..2 * middle }
     };
     /// 64 datagrams opened and answered one after the other, behind one flash page that is being read or
-    /// written (0.1 ms). Both take 27,000 instructions (`cargo lab cost`), of which QEMU carries out a
+    /// written (0.1 ms). Both take at most 27,000 instructions (`cargo lab cost`), of which QEMU carries out a
     /// hundred million a second or more: 0.27 ms. The board itself would have 25 MHz and need 75 ms.
     const TP_MIN: Duration = Duration::from_millis(18);
     /// Both copies of the longest state vector behind an erase, by the times that the firmware waits out

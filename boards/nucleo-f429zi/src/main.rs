@@ -35,7 +35,7 @@ impl Hardware for Nucleo {
     const SECTORS: usize = 3;
     const LAYOUT: Layout = Layout { a: 0..384 << 10, b: 384 << 10..768 << 10 };
     /// 64 datagrams opened and answered one after the other, behind eight words that are being programmed
-    /// (0.1 ms each). Both take 27,000 instructions (`cargo lab cost`), of 1.3 cycles each: 0.21 ms. An
+    /// (0.1 ms each). Both take at most 27,000 instructions (`cargo lab cost`), of 1.3 cycles each: 0.21 ms. An
     /// erase stops nobody: it runs in the bank that no code is in.
     const TP_MIN: Duration = Duration::from_millis(15);
     /// Both copies of the longest state vector, 171 words of 0.1 ms each, behind an erase (4 s) and the

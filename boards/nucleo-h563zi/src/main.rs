@@ -35,7 +35,7 @@ impl Hardware for Nucleo {
     const SECTORS: usize = 5;
     const LAYOUT: Layout = Layout { a: 0..40 << 10, b: 40 << 10..80 << 10 };
     /// 64 datagrams opened and answered one after the other, behind eight words that are being programmed
-    /// (0.1 ms each). Both take 27,000 instructions (`cargo lab cost`). Without a cache, behind five wait
+    /// (0.1 ms each). Both take at most 27,000 instructions (`cargo lab cost`). Without a cache, behind five wait
     /// states and a prefetch that every branch spoils, that is 2.5 cycles each: 0.27 ms. An erase stops
     /// nobody: it runs in the bank that no code is in.
     const TP_MIN: Duration = Duration::from_millis(19);

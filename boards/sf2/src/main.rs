@@ -38,7 +38,7 @@ impl Hardware for Sf2 {
         Layout { a: 0..middle, b: middle..2 * middle }
     };
     /// 64 datagrams opened and answered one after the other, behind one record that is being read from
-    /// flash (0.9 ms). Both take 27,000 instructions (`cargo lab cost`), of 1.4 cycles each at 142 MHz:
+    /// flash (0.9 ms). Both take at most 27,000 instructions (`cargo lab cost`), of 1.4 cycles each at 142 MHz:
     /// 0.27 ms.
     const TP_MIN: Duration = Duration::from_millis(18);
     /// Both copies of the longest state vector behind an erase, by the times that the firmware waits out

@@ -46,7 +46,7 @@ impl Hardware for Pico {
     const SECTORS: usize = 8;
     const LAYOUT: Layout = Layout { a: 0..32 << 10, b: 32 << 10..64 << 10 };
     /// An erase holds everything up for 400 ms. 64 datagrams that came meanwhile are then opened and
-    /// answered: 27,000 instructions (`cargo lab cost`) of 1.5 cycles, and 0.15 ms on the serial bus, are
+    /// answered: at most 27,000 instructions (`cargo lab cost`) of 1.5 cycles, and 0.15 ms on the serial bus, are
     /// 0.42 ms each, 27 ms in all. The watchdog was fed a quarter of Tp before all that at worst, so that
     /// three quarters of Tp must be as long.
     const TP_MIN: Duration = Duration::from_millis(580);
