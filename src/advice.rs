@@ -39,7 +39,7 @@ impl Histogram {
     /// For times that should stay below `longest`, which is in one of the last buckets.
     #[must_use]
     pub fn new(longest: Duration) -> Self {
-        let last = step_of(longest.0.min(u32::MAX.into()) as u32);
+        let last = step_of(longest.0);
         let first = last.saturating_sub(BUCKETS as u32 - 4).max(2) as u8;
         Self { counts: [0; BUCKETS], max_us: 0, first }
     }
@@ -68,7 +68,7 @@ impl Histogram {
     }
 
     pub fn note(&mut self, span: Duration) {
-        let us = span.0.min(u32::MAX.into()) as u32;
+        let us = span.0;
         self.max_us = self.max_us.max(us);
         let index = step_of(us).saturating_sub(self.first.into());
         let index = (index as usize).min(BUCKETS - 1);
@@ -121,14 +121,12 @@ pub struct Advice {
 /// A quarter more than was ever seen.
 #[inline(never)]
 fn with_margin(span: Duration) -> Duration {
-    Duration(span.0 + span.0.div_ceil(4))
+    span + Duration(span.0.div_ceil(4))
 }
 
-/// In 32 bits: boards have no other division. An hour is more than enough.
 #[inline(never)]
 fn whole_ms(span: Duration) -> Duration {
-    let us = span.0.min(u32::MAX.into()) as u32;
-    Duration(u64::from(us.div_ceil(1000).max(1)) * 1000)
+    Duration(span.0.div_ceil(1000).max(1)).times(1000)
 }
 
 /// Judges Tm and Tp by the longest round trip and the longest handling that were seen. Half a round
@@ -184,26 +182,26 @@ mod tests {
     proptest! {
         #[test]
         fn every_time_is_in_the_bucket_that_it_should_be_in(
-            times in prop::collection::vec(0..10_000_000u64, 1..200),
+            times in prop::collection::vec(0..10_000_000u32, 1..200),
             longest_ms in 1..10_000u64,
         ) {
             let mut histogram = Histogram::new(ms(longest_ms));
             times.iter().for_each(|us| histogram.note(Duration(*us)));
             prop_assert_eq!(histogram.samples() as usize, times.len());
-            prop_assert_eq!(u64::from(histogram.max_us()), *times.iter().max().unwrap());
+            prop_assert_eq!(histogram.max_us(), *times.iter().max().unwrap());
             let mut at_most = 0;
             for bucket in 0..BUCKETS {
                 at_most += usize::from(histogram.counts[bucket]);
                 let below = histogram.below_us(bucket).unwrap_or(u64::MAX);
-                prop_assert_eq!(at_most, times.iter().filter(|us| **us < below).count());
+                prop_assert_eq!(at_most, times.iter().filter(|us| u64::from(**us) < below).count());
             }
             // The time that matters has room on both sides.
             let edge = histogram.below_us(BUCKETS - 2).unwrap();
-            prop_assert!(edge > ms(longest_ms).0 && edge <= 4 * ms(longest_ms).0);
+            prop_assert!(edge > ms(longest_ms).us() && edge <= 4 * ms(longest_ms).us());
         }
 
         #[test]
-        fn what_is_advised_is_safe_and_not_wasteful(trip in 0..1_000_000u64, handling in 0..500_000u64) {
+        fn what_is_advised_is_safe_and_not_wasteful(trip in 0..1_000_000u32, handling in 0..500_000u32) {
             let (trip, handling) = (Duration(trip), Duration(handling));
             let advice = advise(ms(1), ms(1), trip, handling);
             let again = advise(advice.tm, advice.tp, trip, handling);

@@ -187,10 +187,11 @@ impl Timing {
     }
 
     fn allow_for_drift(&self, span: Duration) -> Duration {
-        let million = 1_000_000u64;
-        let drift = u64::from(self.drift_ppm).min(million / 2);
-        let scaled = span.0.saturating_mul(million + drift).div_ceil(million - drift);
-        Duration(scaled) + self.tick
+        let million = 1_000_000;
+        let drift = u64::from(self.drift_ppm.min(million / 2));
+        let million = u64::from(million);
+        let scaled = (span.us() * (million + drift)).div_ceil(million - drift);
+        Duration::from_us(scaled) + self.tick
     }
 }
 
@@ -242,6 +243,8 @@ pub enum ConfigError {
     TTooShort { t: Duration, least: Duration },
     /// Ts is shorter than the longest save of the board's flash part.
     TsTooShort { ts: Duration, least: Duration },
+    /// What follows from these times would be longer than [`Duration::MAX`].
+    TooLong,
     /// P < T: a Check would overlap the one before.
     CheckTooShort { check: Duration, least: Duration },
     /// Q must outlast a period of Beats and the way of one.
@@ -276,6 +279,11 @@ impl core::fmt::Display for ConfigError {
             Self::TsTooShort { ts, least } => {
                 write!(f, "Ts = {ts} cannot hold: a save on this flash part may take {least}")
             }
+            Self::TooLong => write!(
+                f,
+                "the limit that follows from these times is longer than an hour: choose a shorter \
+                 Tm, Tp, Ts or P"
+            ),
             Self::CheckTooShort { check, least } => {
                 write!(f, "P = {check} is shorter than T = {least}: Checks would overlap")
             }
@@ -370,6 +378,11 @@ impl<const W: usize> Config<W> {
         if t.tp == Duration::ZERO {
             return Err(ConfigError::TpZero);
         }
+        // What is computed from a span that ended at the longest one would be wrong.
+        let nodes = self.members.len();
+        if t.check.max(t.limit()).max(t.run_limit(nodes)) == Duration::MAX {
+            return Err(ConfigError::TooLong);
+        }
         if t.t < t.t_min() {
             return Err(ConfigError::TTooShort { t: t.t, least: t.t_min() });
         }
@@ -381,7 +394,7 @@ impl<const W: usize> Config<W> {
             (t.repeat, "the period of repeats"),
             (t.accept, "Tacc"),
             (t.reorganize, "Tr"),
-            (Duration(t.patience.into()), "the patience of rounds"),
+            (Duration(t.patience), "the patience of rounds"),
             (Duration(t.silent_checks_max.into()), "the number of silent Checks"),
         ];
         if let Some((_, name)) = spans.into_iter().find(|(span, _)| *span == Duration::ZERO) {
@@ -501,6 +514,11 @@ mod tests {
         let good = timing();
         assert_eq!(refused(Timing { tm: ms(0), ..good }), ConfigError::TmZero);
         assert_eq!(refused(Timing { tp: ms(0), ..good }), ConfigError::TpZero);
+        let hour = ms(3_600_000);
+        for long in [Timing { t: hour, ..good }, Timing { ts: hour, ..good }] {
+            assert_eq!(refused(Timing { check: hour, ..long }), ConfigError::TooLong);
+        }
+        assert_eq!(refused(Timing { check: Duration::MAX, ..good }), ConfigError::TooLong);
         let short = refused(Timing { t: ms(49), ..good });
         assert!(matches!(short, ConfigError::TTooShort { .. }));
         assert!(short.to_string().contains("cannot hold"), "{short}");

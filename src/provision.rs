@@ -94,7 +94,7 @@ impl<const W: usize> Provision<W> {
         put(&self.port.to_le_bytes())?;
         put(&self.address)?;
         for span in spans(&config.timing) {
-            put(&u32::try_from(span.0).ok()?.to_le_bytes())?;
+            put(&span.0.to_le_bytes())?;
         }
         let timing = &config.timing;
         put(&[u8::try_from(timing.patience).ok()?, timing.silent_checks_max])?;
@@ -109,7 +109,7 @@ impl<const W: usize> Provision<W> {
         };
         put(&[detector, config.preempt.into()])?;
         for span in [config.quiet_max, config.hold_off] {
-            put(&u32::try_from(span.0).ok()?.to_le_bytes())?;
+            put(&span.0.to_le_bytes())?;
         }
         if config.observers.byte_len() > OBSERVER_BYTES {
             return None;
@@ -129,7 +129,7 @@ impl<const W: usize> Provision<W> {
         let u16_at = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);
         let u32_at =
             |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-        let span = |index: usize| Duration(u32_at(12 + 4 * index).into());
+        let span = |index: usize| Duration(u32_at(12 + 4 * index));
         let algorithm = match head[1] {
             1 => Algorithm::Bully,
             2 => Algorithm::Invitation,
@@ -204,8 +204,8 @@ fn read_policies<const W: usize>(config: &mut Config<W>, bytes: &[u8; POLICY_BYT
         1 => true,
         _ => return None,
     };
-    config.quiet_max = Duration(u32::from_le_bytes([q0, q1, q2, q3]).into());
-    config.hold_off = Duration(u32::from_le_bytes([h0, h1, h2, h3]).into());
+    config.quiet_max = Duration(u32::from_le_bytes([q0, q1, q2, q3]));
+    config.hold_off = Duration(u32::from_le_bytes([h0, h1, h2, h3]));
     config.observers = NodeSet::EMPTY;
     for (index, byte) in observers.iter().enumerate() {
         if !config.observers.set_byte(index, *byte) {

@@ -308,7 +308,7 @@ impl<const W: usize> Turn<'_, W> {
     /// Answers a request that waits for an answer of this node; not twice within a round trip,
     /// because then the first answer may still be under way.
     pub fn answer(&mut self, request: &Request, message: Message<'static, W>) {
-        self.answer_unless_within(self.node.config.timing.tm.times(2).0 as u32, request, message);
+        self.answer_unless_within(self.node.config.timing.tm.times(2).0, request, message);
     }
 
     /// Answers however often it is asked: where silence counts as death, no answer is too many.

@@ -4,18 +4,18 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(pub u64);
 
-/// A span of time in microseconds.
+/// A span of time in microseconds, of an hour at most: what small processors count in one register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Duration(pub u64);
+pub struct Duration(pub u32);
 
 impl Instant {
     pub const FAR: Self = Self(u64::MAX);
 
-    /// Zero if `earlier` is in fact later.
+    /// Zero if `earlier` is in fact later, [`Duration::MAX`] if it was longer ago than that.
     #[must_use]
-    #[inline(never)]
+    #[inline(never)] // 64-bit arithmetic is long where registers have 32
     pub const fn since(self, earlier: Self) -> Duration {
-        Duration(self.0.saturating_sub(earlier.0))
+        Duration::from_us(self.0.saturating_sub(earlier.0))
     }
 }
 
@@ -23,34 +23,47 @@ impl core::ops::Add<Duration> for Instant {
     type Output = Self;
     #[inline(never)]
     fn add(self, span: Duration) -> Self {
-        Self(self.0.saturating_add(span.0))
+        Self(self.0.saturating_add(span.0.into()))
     }
 }
 
 impl Duration {
     pub const ZERO: Self = Self(0);
+    /// More than any span that a node goes by: what is computed longer ends here, and is refused
+    /// with the configuration.
+    pub const MAX: Self = Self(u32::MAX);
 
+    /// This many microseconds, [`Duration::MAX`] if they are more.
     #[must_use]
-    pub const fn from_millis(ms: u64) -> Self {
-        Self(ms.saturating_mul(1000))
+    pub const fn from_us(us: u64) -> Self {
+        Self(if us > u32::MAX as u64 { u32::MAX } else { us as u32 })
+    }
+
+    /// In microseconds, where they are added up to more than a span.
+    #[must_use]
+    pub const fn us(self) -> u64 {
+        self.0 as u64
     }
 
     #[must_use]
-    #[inline(never)] // 64-bit arithmetic is long where registers have 32
+    pub const fn from_millis(ms: u64) -> Self {
+        Self::from_us(ms.saturating_mul(1000))
+    }
+
+    #[must_use]
+    #[inline(never)] // shorter than the copies
     pub const fn times(self, factor: u32) -> Self {
-        Self(self.0.saturating_mul(factor as u64))
+        Self(self.0.saturating_mul(factor))
     }
 
     /// This span times `numerator / denominator`; a denominator of 0 counts as 1.
     #[must_use]
-    #[inline(never)]
     pub const fn fraction(self, numerator: u32, denominator: u32) -> Self {
         let denominator = if denominator == 0 { 1 } else { denominator };
-        Self(self.times(numerator).0 / denominator as u64)
+        Self(self.times(numerator).0 / denominator)
     }
 
     #[must_use]
-    #[inline(never)]
     pub const fn minus(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
@@ -58,7 +71,6 @@ impl Duration {
 
 impl core::ops::Add for Duration {
     type Output = Self;
-    #[inline(never)]
     fn add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }

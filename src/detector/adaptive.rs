@@ -13,7 +13,7 @@ use crate::time::{Duration, Instant};
 /// The averages are kept in sixteenths of a microsecond, so that small differences are not lost. Four
 /// minutes fit.
 const FINE: u32 = 4;
-const LATE_MAX: Duration = Duration((u32::MAX >> FINE) as u64);
+const LATE_MAX: Duration = Duration(u32::MAX >> FINE);
 const MEAN_SHIFT: u32 = 4;
 const DEVIATION_GROWS_SHIFT: u32 = 2;
 const DEVIATION_SHRINKS_SHIFT: u32 = 5;
@@ -40,7 +40,7 @@ fn moved(average: u32, sample: u32, shift: u32) -> u32 {
 impl Adaptive {
     /// One more sign of life came this much later than a period after the one before.
     fn learn(&mut self, late: Duration) {
-        let sample = (late.min(LATE_MAX).0 as u32) << FINE;
+        let sample = late.min(LATE_MAX).0 << FINE;
         let off = sample.abs_diff(self.mean);
         let shift =
             if off > self.deviation { DEVIATION_GROWS_SHIFT } else { DEVIATION_SHRINKS_SHIFT };
@@ -62,7 +62,7 @@ impl<const W: usize> FailureDetector<W> for Adaptive {
     fn patience(&self, config: &Config<W>) -> Duration {
         let timing = &config.timing;
         let deviations = self.deviation >> (FINE - DEVIATIONS_SHIFT);
-        let lateness = Duration(u64::from(self.mean >> FINE) + u64::from(deviations));
+        let lateness = Duration((self.mean >> FINE) + deviations);
         (timing.beat + lateness.max(timing.tm.times(2))).min(config.quiet_max)
     }
 }

@@ -109,7 +109,7 @@ impl<const W: usize> Turn<'_, W> {
     /// Within T of each other, as far as can be told.
     fn woke_together(&self, uptime_ms: u32) -> bool {
         let mine = self.node.link.uptime_ms(self.node.now);
-        u64::from(mine.abs_diff(uptime_ms)) <= self.node.config.timing.t.0 / 1000
+        mine.abs_diff(uptime_ms) <= self.node.config.timing.t.0 / 1000
     }
 
     /// Hello to one's own id, in the boot that was heard.
@@ -130,6 +130,7 @@ impl<const W: usize> Turn<'_, W> {
 
     /// `id` says that a second board with its id has fallen silent: what that one claimed is void. Or
     /// it says that it is the one, and this node has followed it.
+    #[inline(never)] // counted as a part of its own
     pub(crate) fn clash_heard(&mut self, id: NodeId, instance: u32) {
         if instance == FALLEN_SILENT {
             self.fail(FailCause::FollowedTwin(id));

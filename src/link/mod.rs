@@ -63,7 +63,7 @@ pub use seal::{Header, Opened, look_into};
 
 use crate::id::{NodeId, NodeSet, PerNode};
 use crate::key::Keys;
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use crate::wire::Destination;
 
 /// What is known of another node.
@@ -195,7 +195,6 @@ impl<const W: usize> Link<W> {
     }
 
     fn uptime_ms(&self, now: Instant) -> u32 {
-        let Duration(us) = now.since(self.woke);
-        u32::try_from(us / 1000).unwrap_or(u32::MAX)
+        u32::try_from(now.0.saturating_sub(self.woke.0) / 1000).unwrap_or(u32::MAX)
     }
 }

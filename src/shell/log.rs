@@ -138,10 +138,10 @@ pub fn boot(cause: ResetCause, epoch: u32, config: &Config<WORDS>) {
         epoch,
         cause_name(cause),
         algorithm,
-        timing.tm.0 as u32,
-        timing.tp.0 as u32,
-        timing.ts.0 as u32,
-        timing.t.0 as u32
+        timing.tm.0,
+        timing.tp.0,
+        timing.ts.0,
+        timing.t.0
     );
 }
 
@@ -223,8 +223,8 @@ pub fn margin([answer_us, late_us, step_us, trip_us]: [u32; 4], advice: &Advice)
         trip_us,
         advice.tm_safe,
         advice.tp_safe,
-        advice.tm.0 as u32,
-        advice.tp.0 as u32
+        advice.tm.0,
+        advice.tp.0
     );
 }
 
@@ -243,8 +243,8 @@ pub fn delays(what: Str, times: &Histogram) {
     );
 }
 
-pub fn saved(ticket: u32, us: u64) {
-    defmt::info!("{=u32} save ticket={=u32} us={=u32}", next(), ticket, us as u32);
+pub fn saved(ticket: u32, us: u32) {
+    defmt::info!("{=u32} save ticket={=u32} us={=u32}", next(), ticket, us);
 }
 
 pub fn fault(what: Str) {

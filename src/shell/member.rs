@@ -131,7 +131,7 @@ where
         }
         log::boot(cause, epoch, self.node.config());
         let began = now();
-        let stagger = u64::from(self.node.config().id.get()) * 400_000;
+        let stagger = u32::from(self.node.config().id.get()) * 400_000;
         let mut memory = Memory {
             open_saves: heapless::Vec::new(),
             waiting_save: None,
@@ -424,12 +424,12 @@ where
         memory.next_report = at + REPORT_PERIOD;
         let counters = self.node.counters();
         let (trips, handling) = (self.node.round_trips(), self.node.handling());
-        let (late, step) = (memory.late_max.0 as u32, memory.step_max.0 as u32);
+        let (late, step) = (memory.late_max.0, memory.step_max.0);
         let marks = [handling.max_us(), late, step, trips.max_us()];
         if marks != memory.reported {
             memory.reported = marks;
             let timing = &self.node.config().timing;
-            let [trip, handling] = [trips, handling].map(|one| Duration(one.max_us().into()));
+            let [trip, handling] = [trips, handling].map(|one| Duration(one.max_us()));
             log::margin(marks, &advise(timing.tm, timing.tp, trip, handling));
         }
         let times = trips.samples() + handling.samples();

@@ -74,5 +74,5 @@ pub trait Guard {
 #[must_use]
 pub const fn ts_min(part: &Part, geometry: &Geometry) -> Duration {
     let largest = StateVector::<WORDS>::RECORD_BYTES_MAX as u32;
-    Duration(part.save_us_max(geometry, largest, 648, true) as u64 + 20_000)
+    Duration(part.save_us_max(geometry, largest, 648, true) + 20_000)
 }

@@ -12,10 +12,10 @@ impl Clocks for Mps2Clocks {
         ticks
     }
 
-    const ALARM_US_MAX: u64 = u32::MAX as u64 / COUNTS_PER_US;
+    const ALARM_US_MAX: u64 = (u32::MAX / COUNTS_PER_US) as u64;
 
     fn set_alarm(us: u32) {
-        TIMER.start(us * COUNTS_PER_US as u32);
+        TIMER.start(us * COUNTS_PER_US);
     }
 
     fn stop_alarm() {

@@ -72,14 +72,14 @@ impl Hardware for Mps2 {
 /// From the last sign of life to the first expiry of the watchdog. It is for a core that nothing else
 /// can reach, and much later than the deadline timer, so that whatever that can end has its cause. A
 /// core that stands still for twice as long, as only an emulated one does, is reset without one.
-const WATCHDOG_COUNTS: u32 = 4_000_000 * COUNTS_PER_US as u32;
+const WATCHDOG_COUNTS: u32 = 4_000_000 * COUNTS_PER_US;
 
 /// The second timer, and behind it the watchdog, which no code can hold up.
 struct Guards;
 
 impl Guard for Guards {
     fn feed(&mut self, span: Duration) {
-        let counts = u32::try_from(span.0.saturating_mul(COUNTS_PER_US)).unwrap_or(u32::MAX);
+        let counts = span.0.saturating_mul(COUNTS_PER_US);
         timer::DEADLINE.start(counts);
         watchdog::LOCK.write(watchdog::UNLOCK);
         watchdog::LOAD.write(WATCHDOG_COUNTS.max(counts.saturating_mul(2)));

@@ -10,7 +10,7 @@ const fn register(address: usize) -> Register {
 }
 
 /// The clock of the timers and of the watchdog.
-pub const COUNTS_PER_US: u64 = 25;
+pub const COUNTS_PER_US: u32 = 25;
 
 /// The CMSDK timers: the first wakes, the second guards.
 pub mod timer {

@@ -11,10 +11,10 @@ impl Clocks for Sf2Clocks {
         ticks * 16 / 71
     }
 
-    const ALARM_US_MAX: u64 = u32::MAX as u64 / COUNTS_PER_US;
+    const ALARM_US_MAX: u64 = (u32::MAX / COUNTS_PER_US) as u64;
 
     fn set_alarm(us: u32) {
-        TIMER.start(us * COUNTS_PER_US as u32);
+        TIMER.start(us * COUNTS_PER_US);
     }
 
     fn stop_alarm() {

@@ -74,7 +74,6 @@ struct Deadline;
 
 impl Guard for Deadline {
     fn feed(&mut self, span: Duration) {
-        let counts = span.0.saturating_mul(COUNTS_PER_US);
-        timer::DEADLINE.start(u32::try_from(counts).unwrap_or(u32::MAX));
+        timer::DEADLINE.start(span.0.saturating_mul(COUNTS_PER_US));
     }
 }

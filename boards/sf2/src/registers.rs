@@ -51,7 +51,7 @@ pub mod timer {
 
     /// The clock of the timers: 100 MHz in QEMU and in the default design of the vendor's tool. A
     /// design with a slower one must say so here; the deadline would come late otherwise.
-    pub const COUNTS_PER_US: u64 = 100;
+    pub const COUNTS_PER_US: u32 = 100;
 }
 
 /// The serial peripheral interface to the flash.

@@ -52,7 +52,7 @@ impl Guard for Watchman {
             control.set_urs(Urs::COUNTER_ONLY);
         });
         timer.cnt().write_value(0);
-        timer.arr().write_value(u32::try_from(span.0).unwrap_or(u32::MAX));
+        timer.arr().write_value(span.0);
         timer.sr().write(|_| {});
         timer.cr1().modify(|control| control.set_cen(true));
         let watchdog = pac::IWDG;

@@ -145,11 +145,11 @@ struct Keeper {
 }
 
 /// What it can count.
-const WATCHDOG_US_MAX: u64 = 0xff_ffff;
+const WATCHDOG_US_MAX: u32 = 0xff_ffff;
 
 impl Guard for Keeper {
     fn feed(&mut self, span: Duration) {
-        let span = embassy_time::Duration::from_micros(span.0.min(WATCHDOG_US_MAX));
+        let span = embassy_time::Duration::from_micros(span.0.min(WATCHDOG_US_MAX).into());
         if self.started {
             self.watchdog.feed(span);
         } else {

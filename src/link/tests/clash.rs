@@ -132,7 +132,7 @@ fn talk(boards: &mut [Board; 2], hello: Vec<Vec<u8>>, delay_ms: u64, ms: u64) ->
 #[test]
 fn one_of_two_stays_however_far_apart_they_woke() {
     let timing = config::<1>(3, 5, Algorithm::Invitation).timing;
-    let (t, tm) = (timing.t.0 / 1000, timing.tm.0 / 1000);
+    let (t, tm) = (timing.t.us() / 1000, timing.tm.us() / 1000);
     for apart in 0..=3 * t {
         for delay in [0, tm / 2, tm] {
             for (instance, other) in [(1, 2), (2, 1)] {

@@ -103,7 +103,7 @@ fn an_answer_in_time_leaves_and_its_time_is_noted() {
         let tp = bench.timing().tp;
         let acts = answer_after(&mut bench, tp);
         assert_eq!(acts.unicast().0, 2);
-        assert_eq!(u64::from(bench.node.handling().max_us()), tp.0);
+        assert_eq!(bench.node.handling().max_us(), tp.0);
         assert_eq!(acts.failed(), None);
     }
 }

@@ -375,25 +375,28 @@ fn parse_timing(
     at_least("tp_ms", Some(tp), board.tp_us_min, "the board's Tp")?;
     let ts = at_least("ts_ms", optional_us("ts_ms")?, board.ts_us_min(), "the board's Ts")?
         .unwrap_or(board.ts_us_min());
-    let mut timing = Timing::derive(Duration(tm), Duration(tp), Duration(ts));
+    let mut timing =
+        Timing::derive(Duration::from_us(tm), Duration::from_us(tp), Duration::from_us(ts));
     if durability == Durability::Strict {
         timing = timing.strict(members);
     }
     if let Some(t) = at_least("t_ms", optional_us("t_ms")?, 2 * tm + tp, "2 Tm + Tp")? {
         // The file's T knows nothing of drift and tick.
-        timing = timing.with_t(Duration(t).max(timing.t_min()));
+        timing = timing.with_t(Duration::from_us(t).max(timing.t_min()));
     }
     let round = 2 * tm + tp;
     if let Some(check) = at_least("check_ms", optional_us("check_ms")?, round, "T")? {
-        timing.check = Duration(check).max(timing.t);
+        timing.check = Duration::from_us(check).max(timing.t);
     }
     let quiet = optional_us("quiet_ms")?;
     if let Some(quiet) = at_least("quiet_ms", quiet, tm + 1_000, "Tm and 1 ms")? {
-        timing.quiet = Duration(quiet);
-        timing.beat = timing.beat.min(Duration(quiet).minus(Duration(tm)).fraction(1, 2));
+        timing.quiet = Duration::from_us(quiet);
+        timing.beat =
+            timing.beat.min(Duration::from_us(quiet).minus(Duration::from_us(tm)).fraction(1, 2));
     }
     // Answers to one question are spread, so that the asker's buffers bear them.
-    timing.answer_spacing = Duration((timing.tp.0 / 2 / members.max(1) as u64).min(300));
+    timing.answer_spacing =
+        Duration::from_us((timing.tp.us() / 2 / members.max(1) as u64).min(300));
     Ok(timing)
 }
 
@@ -415,9 +418,9 @@ fn parse_policies(
         }))?,
         None => Detector::default(),
     };
-    let quiet_max = optional("quiet_max_ms")?.map_or(timing.quiet.times(4), Duration);
+    let quiet_max = optional("quiet_max_ms")?.map_or(timing.quiet.times(4), Duration::from_us);
     let preempt = document.get("preempt").map_or(Ok(true), |field| field.flag())?;
-    let hold_off = optional("hold_off_ms")?.map_or(Duration::ZERO, Duration);
+    let hold_off = optional("hold_off_ms")?.map_or(Duration::ZERO, Duration::from_us);
     let mut observers = Vec::new();
     if let Some(field) = document.get("observers") {
         for number in field.ids(MEMBERS_MAX)? {

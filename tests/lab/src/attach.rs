@@ -216,8 +216,9 @@ impl Introduction {
             _ => Algorithm::Invitation,
         };
         self.ids[index] = id;
-        let [tm_us, tp_us, ts_us] = spans;
-        self.timing = Some(Timing::derive(Span(tm_us), Span(tp_us), Span(ts_us)));
+        let [tm_us, tp_us, _] = spans;
+        let [tm, tp, ts] = spans.map(Span::from_us);
+        self.timing = Some(Timing::derive(tm, tp, ts));
         self.run = Some(Run { algorithm, nodes: 0, tm_us, tp_us, factor: 1.0 });
     }
 }

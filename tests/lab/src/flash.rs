@@ -45,8 +45,8 @@ pub fn timing(scenario: &Scenario) -> Result<Timing, String> {
         ));
     }
     // Answers to one question are spread, so that the asker's buffers bear them.
-    let most = timing.tp.0 / 2 / u64::from(scenario.nodes);
-    timing.answer_spacing = Duration(most.min(300));
+    let most = timing.tp.us() / 2 / u64::from(scenario.nodes);
+    timing.answer_spacing = Duration::from_us(most.min(300));
     Ok(timing)
 }
 
@@ -58,9 +58,9 @@ fn contents(scenario: &Scenario, id: u8) -> Result<Contents, String> {
         Config::<1>::new(node, settings.algorithm, settings.durability, timing(scenario)?);
     config.network = NETWORK;
     config.detector = settings.detector;
-    config.quiet_max = settings.quiet_max_us.map_or(config.quiet_max, Duration);
+    config.quiet_max = settings.quiet_max_us.map_or(config.quiet_max, Duration::from_us);
     config.preempt = settings.preempt;
-    config.hold_off = Duration(settings.hold_off_us);
+    config.hold_off = Duration::from_us(settings.hold_off_us);
     config.observers = scenario.observers.iter().copied().filter_map(NodeId::new).collect();
     for member in 1..=scenario.nodes {
         let preference = scenario.preference.get(&member).copied().unwrap_or(0);
@@ -162,7 +162,7 @@ mod tests {
             scenario.check_us = Some(600_000_000);
             scenario.quiet_us = Some(90_000_000);
             let given = timing(&scenario).unwrap();
-            let spans = (given.t.0, given.check.0, given.quiet.0);
+            let spans = (given.t.us(), given.check.us(), given.quiet.us());
             assert_eq!(spans, (30_000_000, 600_000_000, 90_000_000), "{derived:?}");
         }
     }

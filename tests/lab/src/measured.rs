@@ -93,8 +93,9 @@ impl Measured {
     }
 
     fn advice(&self, delays: &Delays) -> Advice {
-        let [trip, handling] = [&delays.trips, &delays.handling].map(|d| Duration(d.longest_us()));
-        advise(Duration(self.tm_us), Duration(self.tp_us), trip, handling)
+        let [trip, handling] =
+            [&delays.trips, &delays.handling].map(|d| Duration::from_us(d.longest_us()));
+        advise(Duration::from_us(self.tm_us), Duration::from_us(self.tp_us), trip, handling)
     }
 
     /// What to think of Tm and of Tp, a line each.
@@ -133,7 +134,7 @@ impl Measured {
         let advice = self.advice(&self.delays()?);
         let one = |name, safe, advised: Duration| match safe {
             true => format!("{name} safe"),
-            false => format!("{name} TOO SHORT: {} ms", advised.0 / 1000),
+            false => format!("{name} TOO SHORT: {} ms", advised.us() / 1000),
         };
         let (tm, tp) = (one("Tm", advice.tm_safe, advice.tm), one("Tp", advice.tp_safe, advice.tp));
         Some(format!("{tm} · {tp}"))
@@ -157,7 +158,7 @@ impl Judged<'_> {
         let ms = |us: u64| us as f64 / 1000.0;
         let Self { name, key, set_us, bound, bound_us, what, times, .. } = self;
         let longest = times.longest_us();
-        let advised = self.advised.0 / 1000;
+        let advised = self.advised.us() / 1000;
         let (verdict, advice) = match self.safe {
             true if times.samples() < ENOUGH => ("safe", "too few to advise less".into()),
             true => ("safe", format!("{key} = {advised} would do")),

@@ -189,7 +189,7 @@ impl<const W: usize> World<W> {
             attacker.frames += 1;
             self.put_in(target, bytes, copy_of.is_some());
         }
-        let pause = attacker.rng.u64(0..2 * self.timing().t.0);
+        let pause = attacker.rng.u64(0..2 * self.timing().t.us());
         self.schedule(self.now + pause.max(1), Happening::Attack);
         self.attacker = Some(attacker);
     }

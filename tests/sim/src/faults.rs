@@ -137,7 +137,7 @@ impl Faults {
         span_t: std::ops::Range<u64>,
         later: Later,
     ) {
-        let t = world.timing().t.0;
+        let t = world.timing().t.us();
         let span = self.rng.u64(span_t.start * t..span_t.end * t);
         self.later.push(Reverse((world.now + span, later)));
     }
@@ -149,7 +149,7 @@ impl Faults {
             Some(coordinator) if self.rng.f64() < 0.4 => coordinator,
             _ => self.rng.usize(0..nodes),
         };
-        let (tm, tp) = (world.timing().tm.0, world.timing().tp.0);
+        let (tm, tp) = (world.timing().tm.us(), world.timing().tp.us());
         match self.rng.u8(0..10) {
             0 | 1 if self.mix.crash && world.machines[victim].powered => {
                 world.kill(victim);

@@ -62,7 +62,7 @@ impl Cause {
 /// Within this time every component without outside links must be settled, and stay so.
 pub fn bound_us(settings: &Settings, cause: Cause) -> Time {
     let timing = &settings.timing;
-    let [tm, tp, t, ts] = [timing.tm.0, timing.tp.0, timing.t.0, timing.ts.0];
+    let [tm, tp, t, ts] = [timing.tm.us(), timing.tp.us(), timing.t.us(), timing.ts.us()];
     let round_trip = 2 * tm + tp;
     // Strict durability makes every change of the state vector wait for a save.
     let (slow, reorganize) = (settings.flash.save_us_max(), settings.reorganize_us.1);
@@ -77,10 +77,10 @@ pub fn bound_us(settings: &Settings, cause: Cause) -> Time {
     let hop = tm + settings.handling_us + strict;
     let laps = u64::from(settings.nodes) * (3 * hop + save) + reorganize;
     // W: a node that has just woken waits.
-    let waking = timing.waking().0;
-    let beat = timing.beat.0;
+    let waking = timing.waking().us();
+    let beat = timing.beat.us();
     let crash = tm + settings.patience_us() + t;
-    let check = timing.check.0;
+    let check = timing.check.us();
     // Without Beats it is Check that finds another coordinator.
     let beat = if settings.detector == Detector::Reliable { check } else { beat };
     let silent_checks = u64::from(timing.silent_checks_max) + 1;
@@ -106,7 +106,7 @@ pub fn bound_us(settings: &Settings, cause: Cause) -> Time {
         (Algorithm::Invitation, Cause::Heal) => beat + tm + 2 * t + merge,
         (Algorithm::Invitation, Cause::Return) => boot + beat + tm + 2 * t + merge,
         (Algorithm::Ring, Cause::Anything) => {
-            let limit = timing.run_limit(settings.nodes.into()).0;
+            let limit = timing.run_limit(settings.nodes.into()).us();
             silent_checks * check + 2 * limit + crash + laps + held_off
         }
         (Algorithm::Ring, Cause::Crash) => crash + laps,

@@ -41,21 +41,21 @@ pub const fn detector(of: scenario::Detector) -> Detector {
 
 /// The spans of time of a scenario whose nodes save within `ts`.
 pub fn timing(scenario: &Scenario, ts: Duration) -> Timing {
-    let tm = Duration(scenario.tm_us);
-    let mut timing = Timing::derive(tm, Duration(scenario.tp_us), ts);
+    let tm = Duration::from_us(scenario.tm_us);
+    let mut timing = Timing::derive(tm, Duration::from_us(scenario.tp_us), ts);
     if scenario.durability == scenario::Durability::Strict {
         timing = timing.strict(scenario.nodes.into());
     }
     if let Some(t) = scenario.t_us {
         // The file's T knows nothing of drift and tick.
-        timing = timing.with_t(Duration(t).max(timing.t_min()));
+        timing = timing.with_t(Duration::from_us(t).max(timing.t_min()));
     }
     if let Some(check) = scenario.check_us {
-        timing.check = Duration(check).max(timing.t);
+        timing.check = Duration::from_us(check).max(timing.t);
     }
     if let Some(quiet) = scenario.quiet_us {
-        timing.quiet = Duration(quiet);
-        timing.beat = timing.beat.min(Duration(quiet).minus(tm).fraction(1, 2));
+        timing.quiet = Duration::from_us(quiet);
+        timing.beat = timing.beat.min(Duration::from_us(quiet).minus(tm).fraction(1, 2));
     }
     timing
 }

@@ -133,8 +133,8 @@ fn draw_settings(seed: u64, rng: &mut fastrand::Rng, options: &Options) -> Setti
         tear: Tear::ALL[rng.usize(0..Tear::ALL.len())],
         flicker: rng.bool(),
     };
-    let ts = Duration(flash.save_us_max());
-    let mut timing = Timing::derive(Duration(tm), Duration(tp), ts);
+    let ts = Duration::from_us(flash.save_us_max());
+    let mut timing = Timing::derive(Duration::from_us(tm), Duration::from_us(tp), ts);
     if strict {
         timing = timing.strict(nodes.into());
     }
@@ -158,7 +158,7 @@ fn draw_settings(seed: u64, rng: &mut fastrand::Rng, options: &Options) -> Setti
     let drawn = rng.f64() >= 0.2;
     settings.preempt = options.preempt.unwrap_or(drawn);
     if rng.f64() < 0.15 {
-        settings.hold_off_us = settings.timing.t.0 * rng.u64(5..30);
+        settings.hold_off_us = settings.timing.t.us() * rng.u64(5..30);
     }
     if rng.f64() < 0.2 {
         settings.observers = (0..nodes.into()).filter(|_| rng.u8(0..4) == 0).collect();
@@ -188,7 +188,7 @@ fn run_in<const W: usize>(
     attack: bool,
 ) -> Outcome {
     let inside = settings.promises_assertion_1() && rng.f64() < 0.65;
-    let t = settings.timing.t.0;
+    let t = settings.timing.t.us();
     let run = Run {
         algorithm: match settings.algorithm {
             Algorithm::Bully => scenario::Algorithm::Bully,
@@ -196,8 +196,8 @@ fn run_in<const W: usize>(
             Algorithm::Ring => scenario::Algorithm::Ring,
         },
         nodes: settings.nodes,
-        tm_us: settings.timing.tm.0,
-        tp_us: settings.timing.tp.0,
+        tm_us: settings.timing.tm.us(),
+        tp_us: settings.timing.tp.us(),
         factor: 1.0,
     };
     let mut world = World::<W>::new(settings);
@@ -318,7 +318,7 @@ impl<const W: usize> RunInProgress<W> {
                 for node in &all {
                     self.world.kill(*node);
                 }
-                let t = self.world.timing().t.0;
+                let t = self.world.timing().t.us();
                 self.world.run_for(t);
                 for node in &all {
                     self.world.power_on(*node);
@@ -357,7 +357,7 @@ impl<const W: usize> RunInProgress<W> {
             Algorithm::Ring if silent > 0 => silent + 1,
             Algorithm::Bully => silent.min(1),
             Algorithm::Ring | Algorithm::Invitation => 0,
-        } * self.world.timing().t.0;
+        } * self.world.timing().t.us();
         let bound = bound_us(&self.world.settings, cause) + silent;
         let settled = |world: &World<W>| sides.iter().all(|side| world.is_settled(side));
         let mut settled_since = settled(&self.world).then_some(began);

@@ -53,7 +53,7 @@ pub struct Settings {
 impl Settings {
     /// A quiet network: the base delay of INTERFACES, small saves, an ordinary board.
     pub fn new(nodes: u8, algorithm: Algorithm, timing: Timing, seed: u64) -> Self {
-        let tm = timing.tm.0;
+        let tm = timing.tm.us();
         Self {
             nodes,
             algorithm,
@@ -71,7 +71,7 @@ impl Settings {
             seed,
             base_delay_us: (tm / 20, tm / 2),
             measured: None,
-            flash: FlashSettings::fixed((1000.min(timing.ts.0), 2000.min(timing.ts.0))),
+            flash: FlashSettings::fixed((1000.min(timing.ts.us()), 2000.min(timing.ts.us()))),
             handling_us: 50,
             queue_frames: 16,
             boot_us: 2000,
@@ -94,27 +94,27 @@ impl Settings {
 
     /// The timing of a node: answers are spread so that each finds the asker free.
     pub fn node_timing(&self) -> Timing {
-        let most = self.timing.tp.0 / 2 / u64::from(self.nodes);
-        let answer_spacing = bellwether::time::Duration(self.handling_us.min(most));
+        let most = self.timing.tp.us() / 2 / u64::from(self.nodes);
+        let answer_spacing = bellwether::time::Duration::from_us(self.handling_us.min(most));
         Timing { answer_spacing, ..self.timing }
     }
 
     /// How long a coordinator may be silent before its highest member acts.
     pub fn patience_us(&self) -> Time {
         let timing = &self.timing;
-        let (quiet, t) = (timing.quiet.0, timing.t.0);
+        let (quiet, t) = (timing.quiet.us(), timing.t.us());
         match self.detector {
             Detector::Reliable | Detector::Heartbeat => quiet,
             Detector::Adaptive => self.quiet_max_us.unwrap_or(4 * quiet),
             // The others may have heard one Beat more, and are asked for up to T.
-            Detector::Indirect => quiet + timing.beat.0 + t,
+            Detector::Indirect => quiet + timing.beat.us() + t,
         }
     }
 
     /// After a lost or late frame: so long it can take until a node acts because of it.
     pub fn grace_us(&self) -> Time {
         let timing = &self.timing;
-        self.patience_us() + timing.stagger.0 * u64::from(self.nodes) + 3 * timing.t.0
+        self.patience_us() + timing.stagger.us() * u64::from(self.nodes) + 3 * timing.t.us()
     }
 }
 

@@ -29,7 +29,7 @@ impl<const W: usize> World<W> {
 
     /// The ticks that a board gives every Tp/4 while it runs; `false` if one came too late.
     pub(crate) fn give_ticks(&mut self, node: usize) -> bool {
-        let quarter = (self.timing().tp.0 / 4).max(1);
+        let quarter = (self.timing().tp.us() / 4).max(1);
         while self.machines[node].next_tick <= self.now {
             let tick = self.machines[node].next_tick;
             self.machines[node].next_tick += quarter;
@@ -275,7 +275,7 @@ impl<const W: usize> World<W> {
             return;
         }
         let timing = self.timing();
-        let most = timing.tp.0 + if saved { timing.ts.0 } else { 0 };
+        let most = timing.tp.us() + if saved { timing.ts.us() } else { 0 };
         // The node's clock may be slow by rho.
         let most = most + most * Time::from(timing.drift_ppm) / 1_000_000 + 1;
         if self.now > arrived + most {

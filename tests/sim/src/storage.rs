@@ -100,7 +100,7 @@ impl<const W: usize> World<W> {
             Write::State { ticket, .. } => self.step(node, Event::Saved(ticket)),
         }
         // Idle time is staggered, so that a flock does not erase in step.
-        let wait = self.timing().t.0 * (2 + node as u64 % 5);
+        let wait = self.timing().t.us() * (2 + node as u64 % 5);
         self.schedule(self.now + wait, Happening::Idle { node: node as u8, life });
         self.run_machine(node);
     }
@@ -115,7 +115,7 @@ impl<const W: usize> World<W> {
     /// Makes room in flash while the node is Normal and nothing is being saved.
     pub(crate) fn idle(&mut self, node: usize) {
         let is_normal = self.checker.view(node).status == Status::Normal;
-        let t = self.timing().t.0;
+        let t = self.timing().t.us();
         let machine = &mut self.machines[node];
         if !machine.flash.needs_preparing() {
             return;

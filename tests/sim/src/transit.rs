@@ -31,7 +31,7 @@ impl<const W: usize> World<W> {
     }
 
     fn carry(&mut self, from: usize, to: usize, packet: &Rc<Packet>, leaves: Time) {
-        let tm = self.timing().tm.0;
+        let tm = self.timing().tm.us();
         match self.network.carry(from, to, leaves, &mut self.rng) {
             Fate::Lost => {
                 if self.machines[to].powered {

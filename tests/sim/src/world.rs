@@ -186,7 +186,7 @@ impl<const W: usize> World<W> {
             Happening::Cut { node, life } => {
                 if self.machines[usize::from(node)].life == life {
                     self.kill(node.into());
-                    let back = self.now + self.rng.u64(0..20 * self.timing.t.0);
+                    let back = self.now + self.rng.u64(0..20 * self.timing.t.us());
                     self.schedule(back, Happening::PowerOn { node });
                 }
             }
@@ -331,15 +331,15 @@ impl<const W: usize> World<W> {
         config.accept_version_1 = settings.errata.needs_the_clear();
         config.detector = settings.detector;
         config.preempt = settings.preempt;
-        config.hold_off = Duration(settings.hold_off_us);
+        config.hold_off = Duration::from_us(settings.hold_off_us);
         config.observers = settings.observers.iter().map(|node| node_id(*node)).collect();
         if let Some(most) = settings.quiet_max_us {
-            config.quiet_max = Duration(most);
+            config.quiet_max = Duration::from_us(most);
         }
         for (index, preference) in settings.preference.iter().enumerate() {
             config.add_member(index as u8 + 1, *preference)?;
         }
-        config.check_save_time(Duration(settings.flash.save_us_max()))?;
+        config.check_save_time(Duration::from_us(settings.flash.save_us_max()))?;
         Ok(config)
     }
 

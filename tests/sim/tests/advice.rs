@@ -21,7 +21,11 @@ const TM_US: Time = 20_000;
 const TP_US: Time = 10_000;
 
 fn settings(algorithm: Algorithm) -> Settings {
-    let timing = Timing::derive(Duration(TM_US), Duration(TP_US), Duration::from_millis(5));
+    let timing = Timing::derive(
+        Duration::from_us(TM_US),
+        Duration::from_us(TP_US),
+        Duration::from_millis(5),
+    );
     Settings::new(8, algorithm, timing, 3)
 }
 
@@ -60,8 +64,9 @@ fn measured(world: &World<1>) -> Delays {
 }
 
 fn judged(delays: &Delays) -> Advice {
-    let [trip, handling] = [&delays.trips, &delays.handling].map(|d| Duration(d.longest_us()));
-    advise(Duration(delays.tm_us), Duration(delays.tp_us), trip, handling)
+    let [trip, handling] =
+        [&delays.trips, &delays.handling].map(|d| Duration::from_us(d.longest_us()));
+    advise(Duration::from_us(delays.tm_us), Duration::from_us(delays.tp_us), trip, handling)
 }
 
 #[test]
@@ -72,14 +77,14 @@ fn a_network_that_keeps_its_bounds_is_safe_and_a_slower_one_is_not() {
         let advice = judged(&usual);
         assert!(advice.tm_safe && advice.tp_safe, "{algorithm:?}: {advice:?}");
         // Ways of up to Tm/2: a round trip is at most Tm, and what is advised is near that.
-        assert!((10_000..20_000).contains(&advice.tm.0), "{algorithm:?}: {advice:?}");
+        assert!((10_000..20_000).contains(&advice.tm.us()), "{algorithm:?}: {advice:?}");
 
         let mut slower = settings(algorithm);
         slower.base_delay_us = (TM_US / 20, 2 * TM_US);
         let slower = measured(&lived(slower));
         let advice = judged(&slower);
         assert!(!advice.tm_safe, "{algorithm:?}: {advice:?}, {slower:?}");
-        assert!(advice.tm.0 > TM_US, "{algorithm:?}: {advice:?}");
+        assert!(advice.tm.us() > TM_US, "{algorithm:?}: {advice:?}");
     }
 }
 
@@ -90,7 +95,7 @@ fn a_network_far_slower_than_t_is_called_unsafe() {
     for algorithm in ALGORITHMS {
         let mut slow = settings(algorithm);
         slow.base_delay_us = (3 * TM_US, 4 * TM_US);
-        let t = slow.timing.t.0;
+        let t = slow.timing.t.us();
         assert!(2 * slow.base_delay_us.0 > 2 * t, "no answer within two T");
         let mut world = World::<1>::new(slow);
         for node in 0..world.machines.len() {
@@ -100,7 +105,7 @@ fn a_network_far_slower_than_t_is_called_unsafe() {
         let delays = measured(&world);
         let advice = judged(&delays);
         assert!(!advice.tm_safe, "{algorithm:?}: {advice:?}, {delays:?}");
-        assert!(advice.tm.0 >= 3 * TM_US, "{algorithm:?}: {advice:?}");
+        assert!(advice.tm.us() >= 3 * TM_US, "{algorithm:?}: {advice:?}");
     }
 }
 
@@ -115,7 +120,7 @@ fn a_processor_that_needs_nearly_all_of_tp_is_not_safe() {
     // The same on a board whose Tp is only just enough.
     delays.tp_us = longest + 1;
     let advice = judged(&delays);
-    assert!(advice.tm_safe && !advice.tp_safe && advice.tp.0 > longest, "{advice:?}");
+    assert!(advice.tm_safe && !advice.tp_safe && advice.tp.us() > longest, "{advice:?}");
 }
 
 /// Nodes on the replayed network measure what was measured: no bucket is new, and the longest trip is

@@ -121,7 +121,7 @@ fn a_dead_node_costs_t_once_per_run() {
         }
         settle(&mut world);
         let suspected = world.tally.first_suspicion.unwrap_or_default();
-        (world.now - suspected, world.timing().t.0)
+        (world.now - suspected, world.timing().t.us())
     };
     let (one, t) = span(1);
     let (four, _) = span(4);

@@ -22,7 +22,7 @@ fn a_file_is_read_with_its_defaults() {
     let [low, _] = flock.network.to_le_bytes();
     assert_eq!(seven.address, Ipv4Addr::new(10, 66, low, 7));
     assert_eq!((seven.preference, seven.incarnation), (3, 4));
-    assert_eq!(flock.timing.ts.0, flock.board.ts_us_min());
+    assert_eq!(flock.timing.ts.us(), flock.board.ts_us_min());
     let provision = flock.provision(seven.id).unwrap();
     assert!(provision.keyed && provision.config.members().len() == 2);
     assert_eq!(flock.provision(NodeId::new(2).unwrap()).map(drop), None);

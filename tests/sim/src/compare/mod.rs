@@ -128,7 +128,7 @@ pub fn compare(ground: &Ground, cases: &[Case], runs: u64, cores: usize) -> Docu
         violations: all().map(|sample| sample.violations).sum(),
         datagrams: all().map(|sample| sample.datagrams).sum(),
         textbook: Vec::new(),
-        rows: rows.map(|(case, samples)| Row::new(case, samples, timing.t.0)).collect(),
+        rows: rows.map(|(case, samples)| Row::new(case, samples, timing.t.us())).collect(),
     }
 }
 

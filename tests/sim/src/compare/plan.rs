@@ -113,7 +113,7 @@ impl Ground {
 
     /// With the Tm and Tp of the nodes on which the delays were measured.
     pub fn measured(delays: Arc<measured::Delays>) -> Self {
-        let (tm, tp) = (Duration(delays.tm_us), Duration(delays.tp_us));
+        let (tm, tp) = (Duration::from_us(delays.tm_us), Duration::from_us(delays.tp_us));
         let timing = Timing::derive(tm, tp, Duration::from_millis(5));
         Self { timing, measured: Some(delays) }
     }
@@ -137,7 +137,7 @@ impl Case {
         let least = &ground.timing;
         let timing = least.with_t(least.t.fraction(self.t_percent.into(), 100));
         let mut settings = Settings::new(self.nodes, self.algorithm, timing, seed);
-        settings.base_delay_us = self.delays.range_us(settings.timing.tm.0);
+        settings.base_delay_us = self.delays.range_us(settings.timing.tm.us());
         if let Some(measured) = &ground.measured {
             settings.replay(measured);
         }

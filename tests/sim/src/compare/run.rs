@@ -98,7 +98,7 @@ fn calm<const W: usize>(world: &mut World<W>, case: &Case) -> bool {
         return false;
     }
     set_loss(world, case);
-    let check = world.timing().check.0;
+    let check = world.timing().check.us();
     let pause = world.rng.u64(0..check) + check;
     world.run_for(pause);
     await_settled(world, &[]).is_some()
@@ -122,7 +122,7 @@ fn divide<const W: usize>(world: &mut World<W>) {
     let (low, high) = all.split_at(all.len() / 2);
     let sides = [low.to_vec(), high.to_vec()];
     world.network.partition(&sides);
-    let check = world.timing().check.0;
+    let check = world.timing().check.us();
     let pause = 5 * check + world.rng.u64(0..check);
     world.run_for(pause);
     // Under heavy loss one side may be at odds with itself; it is when they meet, then.
@@ -148,7 +148,7 @@ fn disturb<const W: usize>(world: &mut World<W>, situation: Situation) -> End {
         }
         Situation::Flapping => flap(world),
         Situation::Quiet => {
-            world.run_for(QUIET_T * world.timing().t.0);
+            world.run_for(QUIET_T * world.timing().t.us());
             let all: Vec<usize> = (0..world.machines.len()).collect();
             return End { settled: world.is_settled(&all), settle_us: None };
         }
@@ -167,7 +167,7 @@ fn crash<const W: usize>(world: &mut World<W>, nodes: u8) {
 /// Says when the highest node came back for the last time.
 fn flap<const W: usize>(world: &mut World<W>) -> Time {
     let highest = world.machines.len() - 1;
-    let t = world.timing().t.0;
+    let t = world.timing().t.us();
     let mut back = world.now;
     for _ in 0..FLAPS {
         let (down, up) = (world.rng.u64(2 * t..=12 * t), world.rng.u64(2 * t..=12 * t));

@@ -104,15 +104,15 @@ fn row(ground: &Ground, lesson: Lesson, reference: Reference, nodes: u8) -> Text
         nodes,
         messages,
         endless: under_way > 0,
-        time_t: settled.then(|| rounded(last_us as f64 / ground.timing.t.0 as f64)),
+        time_t: settled.then(|| rounded(last_us as f64 / ground.timing.t.us() as f64)),
         violations: violations.len() as u64,
     }
 }
 
 fn plan(ground: &Ground, lesson: Lesson, reference: Reference, n: u8) -> Plan {
-    let delay: Time = (ground.timing.tm.0 / 20 + ground.timing.tm.0 / 2) / 2;
+    let delay: Time = (ground.timing.tm.us() / 20 + ground.timing.tm.us() / 2) / 2;
     let plan =
-        Plan { delay_us: (delay, delay), t_us: ground.timing.t.0, ..Plan::new(reference, n) };
+        Plan { delay_us: (delay, delay), t_us: ground.timing.t.us(), ..Plan::new(reference, n) };
     // Whom everybody believes in, and who is without power.
     let after = |elected, failed| Plan { elected, failed, ..plan.clone() };
     match (lesson, reference) {

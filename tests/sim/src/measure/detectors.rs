@@ -98,8 +98,8 @@ pub fn adaptive_and_fixed(algorithm: Algorithm, seeds: u64) -> Option<(Doubling,
     // Detection is the silence and something that does not depend on it.
     let some = doubling_settings(algorithm, Detector::Heartbeat, 1).timing.quiet;
     let with_some = doubling(algorithm, Detector::Heartbeat, Some(some), seeds)?.detection_us;
-    let quiet = some.0 as f64 + adaptive.detection_us - with_some;
-    let quiet = Duration(quiet.round() as u64);
+    let quiet = some.us() as f64 + adaptive.detection_us - with_some;
+    let quiet = Duration::from_us(quiet.round() as u64);
     let fixed = doubling(algorithm, Detector::Heartbeat, Some(quiet), seeds)?;
     Some((adaptive, fixed))
 }
@@ -123,7 +123,7 @@ fn row(algorithm: Algorithm, detector: Detector, seeds: u64) -> Option<(Vec<Stri
         settings.detector = detector;
         settings
     };
-    let unit = settings(1).timing.t.0 as f64;
+    let unit = settings(1).timing.t.us() as f64;
     let failover = all(for_seeds(seeds, |seed| with_capacity!(failover, settings(seed), 0.0)))?;
     let few = seeds.div_ceil(10);
     let quiet = |loss| {

@@ -127,10 +127,10 @@ fn promised_election_us(settings: &Settings) -> u64 {
     let timing = &settings.timing;
     let round_trip = 2 * settings.base_delay_us.1;
     match settings.algorithm {
-        Algorithm::Bully => 2 * timing.t.0 + 3 * round_trip + settings.flash.save_us_max(),
-        Algorithm::Invitation => 3 * timing.t.0 + timing.check.0 + timing.accept.0,
+        Algorithm::Bully => 2 * timing.t.us() + 3 * round_trip + settings.flash.save_us_max(),
+        Algorithm::Invitation => 3 * timing.t.us() + timing.check.us() + timing.accept.us(),
         // The probe, then the laps.
-        Algorithm::Ring => timing.t.0 + laps_us(settings),
+        Algorithm::Ring => timing.t.us() + laps_us(settings),
     }
 }
 
@@ -160,7 +160,7 @@ fn default_profile(options: &Options) -> (bool, Vec<Value>) {
     ]);
     let mut rows = Vec::new();
     let mut kept = true;
-    let unit = default_settings(2, Algorithm::Bully, 1, 0).timing.t.0 as f64;
+    let unit = default_settings(2, Algorithm::Bully, 1, 0).timing.t.us() as f64;
     for algorithm in ALGORITHMS {
         for nodes in [3, 5, 8, 16, 32, 64, 128] {
             let settings = |seed| default_settings(nodes, algorithm, seed, options.handling_us);

@@ -27,7 +27,7 @@ pub fn leaving_us(settings: Settings, coordinator_leaves: bool) -> Option<Time> 
             && others.filter_map(|node| world.summary(*node)).all(|state| !state.up.contains(id))
     };
     let mut found = false;
-    world.run_until(began + 100 * world.timing().t.0, |world| {
+    world.run_until(began + 100 * world.timing().t.us(), |world| {
         found = without(world);
         found
     });
@@ -36,7 +36,7 @@ pub fn leaving_us(settings: Settings, coordinator_leaves: bool) -> Option<Time> 
 
 /// What is promised: two rounds of T and three round trips, and no detection.
 pub fn leaving_promised_us(settings: &Settings) -> Time {
-    2 * settings.timing.t.0 + 3 * 2 * settings.base_delay_us.1
+    2 * settings.timing.t.us() + 3 * 2 * settings.base_delay_us.1
 }
 
 fn leaving_row(
@@ -47,7 +47,7 @@ fn leaving_row(
     let settings = |seed| default_settings(NODES, algorithm, seed, 50);
     let times = all(for_seeds(seeds, |seed| leaving_us(settings(seed), coordinator_leaves)))?;
     let mut spread = Spread::of(times.into_iter().map(|us| us as f64));
-    let unit = settings(1).timing.t.0 as f64;
+    let unit = settings(1).timing.t.us() as f64;
     spread.scale(1.0 / unit);
     let promised = leaving_promised_us(&settings(1)) as f64 / unit;
     let who = if coordinator_leaves { "coordinator" } else { "member" };
@@ -71,7 +71,7 @@ pub fn normal_share(settings: Settings, cycles: u64) -> Option<f64> {
     let mut world = settled::<1>(settings, 0.0)?;
     let nodes = world.machines.len();
     let top = (0..nodes).find(|node| world.is_coordinator(*node))?;
-    let span = 3 * world.timing().t.0;
+    let span = 3 * world.timing().t.us();
     let all_normal = |world: &World<1>| {
         let mut others = (0..nodes).filter(|node| *node != top);
         others.all(|node| world.checker.view(node).status == Status::Normal)
@@ -97,7 +97,7 @@ pub fn normal_share(settings: Settings, cycles: u64) -> Option<f64> {
 
 /// Hold-off for the flapping node of [`normal_share`].
 pub fn hold_off_us(settings: &Settings) -> Time {
-    20 * settings.timing.t.0
+    20 * settings.timing.t.us()
 }
 
 fn flapping_row(algorithm: Algorithm, held: bool, seeds: u64) -> Option<(Vec<String>, Value)> {

@@ -48,7 +48,7 @@ pub fn settled<const W: usize>(settings: Settings, loss: f64) -> Option<World<W>
     }
     await_settled(&mut world, &[])?;
     // Where in its periods the flock is disturbed is left to chance.
-    let check = world.timing().check.0;
+    let check = world.timing().check.us();
     let pause = world.rng.u64(0..check) + check;
     world.run_for(pause);
     await_settled(&mut world, &[])?;
@@ -115,9 +115,9 @@ pub fn merge<const W: usize>(settings: Settings, loss: f64) -> Option<Recovery> 
     let (low, high) = all.split_at(all.len() / 2);
     let sides = [low.to_vec(), high.to_vec()];
     world.network.partition(&sides);
-    world.run_for(world.timing().check.0 * 5);
+    world.run_for(world.timing().check.us() * 5);
     await_settled(&mut world, &sides)?;
-    let pause = world.rng.u64(0..world.timing().check.0);
+    let pause = world.rng.u64(0..world.timing().check.us());
     world.run_for(pause);
     await_settled(&mut world, &sides)?;
     recovery(&mut world, |world| world.network.partition(&[all]))

@@ -45,7 +45,7 @@ pub fn command() -> bool {
         let failover = |algorithm| {
             let samples = for_seeds(SEEDS, |seed| {
                 let mut settings = Settings::new(NODES, algorithm, timing, seed);
-                settings.base_delay_us = (timing.tm.0 / 20, timing.tm.0);
+                settings.base_delay_us = (timing.tm.us() / 20, timing.tm.us());
                 with_capacity!(failover, settings, 0.0)
             });
             Some(Spread::of(all(samples)?.iter().map(|r: &Recovery| r.total_us as f64 / 1000.0)))
@@ -70,7 +70,7 @@ pub fn command() -> bool {
             format!("{:.0} ms", bully.worst),
             format!("{:.0} ms", invitation.worst),
             format!("{:.0} ms", ring.worst),
-            format!("{:.0} /s", 1e6 / timing.beat.0 as f64),
+            format!("{:.0} /s", 1e6 / timing.beat.us() as f64),
         ]);
     }
     println!(
