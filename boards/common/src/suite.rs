@@ -101,7 +101,7 @@ fn random<H: Hardware>(hardware: &mut H) {
 async fn deadline<G: Guard>(guard: &mut G) {
     for _ in 0..5 {
         guard.feed(SPAN);
-        Timer::after_micros(SPAN.0 / 2).await;
+        Timer::after_micros(SPAN.us() / 2).await;
     }
     case(intern!("deadline-waits"), true);
     guard.feed(bellwether::time::Duration::from_millis(2 * READ_MS));

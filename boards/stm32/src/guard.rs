@@ -13,8 +13,8 @@ use embassy_stm32::timer::low_level::Timer;
 use embassy_stm32::{interrupt, pac};
 
 /// The watchdog counts 12 bits of its clock of 32 kHz, divided by 256.
-const WATCHDOG_STEP_US: u64 = 8_000;
-const WATCHDOG_STEPS_MAX: u64 = 0xfff;
+const WATCHDOG_STEP_US: u32 = 8_000;
+const WATCHDOG_STEPS_MAX: u32 = 0xfff;
 
 /// There is one.
 pub struct Watchman {
