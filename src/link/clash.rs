@@ -130,7 +130,7 @@ impl<const W: usize> Turn<'_, W> {
 
     /// `id` says that a second board with its id has fallen silent: what that one claimed is void. Or
     /// it says that it is the one, and this node has followed it.
-    #[inline(never)] // counted as a part of its own
+    #[inline(never)] // so that its size is seen to be the link's
     pub(crate) fn clash_heard(&mut self, id: NodeId, instance: u32) {
         if instance == FALLEN_SILENT {
             self.fail(FailCause::FollowedTwin(id));

@@ -16,7 +16,7 @@ pub(super) const REQUESTS_PER_T_MAX: u8 = 32;
 
 impl<const W: usize> Turn<'_, W> {
     /// A Hello, of which `named` says whether its questions concern this node.
-    #[inline(never)] // counted as a part of its own
+    #[inline(never)] // so that its size is seen to be the link's
     pub(crate) fn hello(
         &mut self,
         opened: &Opened<'_>,

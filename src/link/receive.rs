@@ -9,7 +9,7 @@ use crate::wire::{self, Destination, Reject};
 
 impl<const W: usize> Turn<'_, W> {
     /// Opens a datagram and notes its boot and number, and whether it proves its sender.
-    #[inline(never)] // counted as a part of its own
+    #[inline(never)] // so that its size is seen to be the link's
     pub(crate) fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Result<Opened<'a>, Reject> {
         let config = &self.node.config;
         if config.accept_version_1 && datagram.first() == Some(&wire::VERSION) {

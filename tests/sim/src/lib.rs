@@ -3,8 +3,8 @@
 //! A run is a [`world::World`]: boards ([`machine`]) whose nodes are stepped by a simulated shell
 //! ([`shell`]), a wire ([`network`]) and clocks ([`clock`]). The [`checker`] looks at every change of
 //! every state vector and knows nothing of elections. On top of that: [`play`] a scenario file,
-//! [`random`] runs with random faults, with an [`attacker`] on the wire if asked, [`measure`] and
-//! [`compare`].
+//! [`random`] runs with random faults, with an [`attacker`] on the wire if asked, [`explore`] all runs
+//! of a small flock, [`measure`] and [`compare`].
 //!
 //! There is no protocol logic here. What a node does is decided by the core alone; only the textbook
 //! algorithms of [`reference`](mod@reference) are here, which are for comparison and in no firmware.
@@ -12,9 +12,11 @@
 mod agenda;
 pub mod attacker;
 pub mod checker;
+pub mod choices;
 pub mod clock;
 pub mod compare;
 pub mod demo;
+pub mod explore;
 pub mod faults;
 pub mod flash;
 pub mod liveness;

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use bellwether::config;
 use bellwether_scenario::{self as scenario, Algorithm, Overrides, Scenario, TraceWriter};
-use bellwether_sim::{compare, measure, play, random};
+use bellwether_sim::{compare, explore, measure, play, random};
 use clap::{Parser, Subcommand, ValueEnum};
 
 #[derive(Debug, Parser)]
@@ -54,6 +54,8 @@ struct Arguments {
 enum Command {
     /// Compare the algorithms over flock sizes, loss, delays and kinds of failure
     Compare(compare::Options),
+    /// Play all runs of a small flock with up to some deviations
+    Explore(explore::Options),
     /// Measure failover, merge and steady state
     Measure(measure::Options),
     /// The timers that follow from Tm and Tp, and what a slower network costs
@@ -104,6 +106,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match (&arguments.command, &arguments.scenario) {
         (Some(Command::Compare(options)), _) => compare::command(options),
+        (Some(Command::Explore(options)), _) => Ok(explore::command(options)),
         (Some(Command::Measure(options)), _) => Ok(measure::command(options)),
         (Some(Command::Timers), _) => Ok(measure::timers::command()),
         (None, Some(file)) => play_file(file, &arguments),

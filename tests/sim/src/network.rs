@@ -124,6 +124,18 @@ impl Network {
         Fate::Arrives { first, second, overtakes }
     }
 
+    /// A frame that arrives then, behind those that left before it.
+    pub fn carry_until(&mut self, from: usize, to: usize, at: Time) -> Fate {
+        if !self.same_side(from, to) {
+            return Fate::Lost;
+        }
+        let pair = from * self.nodes + to;
+        let first = if self.keeps_order { at.max(self.latest_in_order[pair]) } else { at };
+        self.latest_in_order[pair] = first.max(self.latest_in_order[pair]);
+        self.latest[pair] = first.max(self.latest[pair]);
+        Fate::Arrives { first, second: None, overtakes: false }
+    }
+
     fn arrival(
         &mut self,
         pair: usize,

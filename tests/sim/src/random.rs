@@ -77,9 +77,10 @@ pub struct Summary {
     pub trace: Option<(Run, Vec<NodeEvent>)>,
 }
 
-const ALGORITHMS: [Algorithm; 3] = [Algorithm::Bully, Algorithm::Invitation, Algorithm::Ring];
+pub const ALGORITHMS: [Algorithm; 3] = [Algorithm::Bully, Algorithm::Invitation, Algorithm::Ring];
 
-const fn algorithm_name(algorithm: Algorithm) -> &'static str {
+/// The names of the algorithms on command lines and in tables.
+pub const fn algorithm_name(algorithm: Algorithm) -> &'static str {
     match algorithm {
         Algorithm::Bully => "bully",
         Algorithm::Invitation => "invitation",

@@ -52,6 +52,11 @@ impl<const W: usize> World<W> {
                 self.effects = Some(effects);
                 return true;
             }
+            if !effects.is_empty()
+                && let Some(choices) = &mut self.choices
+            {
+                choices.act(self.now, node);
+            }
             let lost = effects.overflowed();
             self.carry_out(node, effects.iter());
             if lost > 0 {

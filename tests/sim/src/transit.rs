@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use crate::choices::Deviation;
 use crate::clock::Time;
 use crate::machine::{Packet, Received};
 use crate::network::Fate;
@@ -32,7 +33,13 @@ impl<const W: usize> World<W> {
 
     fn carry(&mut self, from: usize, to: usize, packet: &Rc<Packet>, leaves: Time) {
         let tm = self.timing().tm.us();
-        match self.network.carry(from, to, leaves, &mut self.rng) {
+        let deviation = self.choices.as_mut().and_then(|choices| choices.frame(self.now));
+        let fate = match deviation {
+            Some(Deviation::Lost) => Fate::Lost,
+            Some(Deviation::Slow) => self.network.carry_until(from, to, leaves + tm),
+            _ => self.network.carry(from, to, leaves, &mut self.rng),
+        };
+        match fate {
             Fate::Lost => {
                 if self.machines[to].powered {
                     self.checker.assumption_broken(self.now);

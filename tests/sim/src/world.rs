@@ -19,6 +19,7 @@ use bellwether_scenario::{Action, NodeEvent, ResetCause, What};
 use crate::agenda::Agenda;
 use crate::attacker::Attacker;
 use crate::checker::Checker;
+use crate::choices::Choices;
 use crate::clock::{Clock, Time};
 use crate::flash::Flash;
 use crate::machine::{LastRequest, Machine, Packet, Received, SimTask};
@@ -80,6 +81,8 @@ pub struct World<const W: usize> {
     agenda: Agenda<Happening>,
     pub network: Network,
     pub(crate) attacker: Option<Attacker>,
+    /// What differs from the usual in this run, if somebody chooses.
+    pub(crate) choices: Option<Choices>,
     pub machines: Vec<Machine<W>>,
     pub checker: Checker,
     pub tally: Tally,
@@ -126,6 +129,7 @@ impl<const W: usize> World<W> {
             agenda: Agenda::new(),
             network,
             attacker: None,
+            choices: None,
             machines,
             checker: Checker::new(nodes, settings.promises_assertion_1(), settings.grace_us())
                 .with_observers(&settings.observers),
@@ -151,11 +155,23 @@ impl<const W: usize> World<W> {
         while let Some((at, happening)) = self.agenda.take(end) {
             self.now = at;
             self.happen(happening);
+            self.strike();
             if stop(self) {
                 return;
             }
         }
         self.now = end;
+    }
+
+    /// Cuts the power of a node that was chosen for it.
+    fn strike(&mut self) {
+        let struck = self.choices.as_mut().and_then(|choices| choices.struck.take());
+        if let Some((node, back_at_once)) = struck {
+            self.kill(node);
+            if back_at_once {
+                self.power_on(node);
+            }
+        }
     }
 
     pub fn run_for(&mut self, span: Time) {

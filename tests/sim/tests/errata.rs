@@ -9,6 +9,8 @@ use std::path::Path;
 use bellwether::config::Algorithm;
 use bellwether::errata::{Errata, Erratum};
 use bellwether_scenario::Scenario;
+use bellwether_sim::explore::Case;
+use bellwether_sim::liveness::Cause;
 use bellwether_sim::play;
 use bellwether_sim::random::{Options, Summary, run_seeds};
 use bellwether_sim::settings::Settings;
@@ -79,6 +81,21 @@ fn e6_replies_without_boot_and_call() {
 #[test]
 fn e7_the_halt_round_ends_early() {
     is_seen(Erratum::E7, Algorithm::Bully, &[TWO]);
+}
+
+/// One deviation is enough to show these, and among all runs with one there is no passing it by.
+#[test]
+fn exploring_finds_errors_too() {
+    let too_early = "an answer to Ready before its save";
+    for (erratum, algorithm, situation, rule) in [
+        (Erratum::E5, Algorithm::Bully, Cause::ColdStart, too_early),
+        (Erratum::E11, Algorithm::Invitation, Cause::Return, STUCK),
+    ] {
+        let case = |put_back| Case { algorithm, situation, nodes: 3, errata: Errata { put_back } };
+        let failed = case(Some(erratum)).explore(1).failed;
+        assert!(failed.iter().any(|(_, what)| what.contains(rule)), "{erratum:?}: {failed:?}");
+        assert_eq!(case(None).explore(1).failed, []);
+    }
 }
 
 #[test]

@@ -10,6 +10,9 @@ use crate::run::{Ran, Verdict, count_tests, run, show};
 /// The target of the default board.
 const TARGET: &str = "thumbv7m-none-eabi";
 
+/// Arithmetic in the core that overflows panics.
+const OVERFLOWS: &str = "profile.release.package.bellwether.overflow-checks=true";
+
 /// When a step runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lane {
@@ -106,7 +109,12 @@ pub fn all(deep: bool) -> Vec<Step> {
                 Err(what) => failed(&what),
             }
         }),
-        Step::tests("unit and property tests", &["test", "--workspace", "--quiet"]),
+        // With the crates that the programs are built of, which are there already or needed soon; but what
+        // overflows in the core is found.
+        Step::tests(
+            "unit and property tests",
+            &["test", "--release", "--config", OVERFLOWS, "--workspace", "--quiet"],
+        ),
         Step::cargo(
             "example task",
             &["run", "--release", "--quiet", "--package", "bellwether-sim", "--example", "watch"],
@@ -114,7 +122,7 @@ pub fn all(deep: bool) -> Vec<Step> {
         Step::new("scenarios", play_scenarios),
     ];
     steps.extend(flash_steps(deep));
-    let seeds = if deep { "100000" } else { "10000" };
+    let seeds = if deep { "100000" } else { "3000" };
     for algorithm in ["bully", "invitation", "ring"] {
         let name = format!("random runs, {algorithm}");
         steps.push(Step::new(name, move |name| random_runs(name, algorithm, seeds)));
@@ -122,16 +130,21 @@ pub fn all(deep: bool) -> Vec<Step> {
     // No preemption is drawn for one run in five; Assertion 1 of Bully has to rest on more.
     steps.push(Step::cargo(
         "random runs, bully without preemption",
-        &["sim", "--algorithm", "bully", "--preempt", "false", "--seeds", "2000"],
+        &["sim", "--algorithm", "bully", "--preempt", "false", "--seeds", "1000"],
     ));
     steps.push(Step::new("the comparison in the README still holds", compared));
+    let seeds = if deep { "10000" } else { "2000" };
     steps.push(Step::new("attacker", move |name| attacked_runs(name, seeds)));
+    steps.push(Step::cargo(
+        "all runs of three nodes with a few deviations",
+        if deep { &["sim", "explore", "--deviations", "3"] } else { &["sim", "explore"] },
+    ));
     steps.push(Step::cargo(
         "promises on a switched network",
         if deep {
             &["sim", "measure", "--profile", "lan", "--seeds", "1000"]
         } else {
-            &["sim", "measure", "--profile", "lan"]
+            &["sim", "measure", "--profile", "lan", "--seeds", "40"]
         },
     ));
     steps.extend([

@@ -2,8 +2,9 @@
 
 use super::plan::{self, Case, LOSS_PERCENT, NODES, Situation};
 use super::row::{Document, Row};
+use crate::measure::ALGORITHMS;
 use crate::measure::table::Table;
-use crate::measure::{ALGORITHMS, sample};
+use crate::random::algorithm_name;
 
 /// What is varied, the head of the table, and a line for each algorithm.
 #[derive(Debug)]
@@ -41,7 +42,7 @@ fn overview(
 ) -> Overview {
     let mut lines = Vec::new();
     for algorithm in ALGORITHMS {
-        let mut line = vec![sample::name(algorithm).to_owned()];
+        let mut line = vec![algorithm_name(algorithm).to_owned()];
         let sections = plan::sections();
         let varied = sections.iter().filter(|one| one.title == section);
         let wanted = (Situation::Crash(1), algorithm);

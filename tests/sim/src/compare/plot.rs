@@ -9,7 +9,8 @@ use bellwether::config::Algorithm;
 
 use super::plan::{self, Case, Delays, LOSS_PERCENT, NODES, Situation};
 use super::row::{Document, Row, time_text};
-use crate::measure::{ALGORITHMS, sample};
+use crate::measure::ALGORITHMS;
+use crate::random::algorithm_name;
 
 const WIDTH: f64 = 1080.0;
 const HEIGHT: f64 = 770.0;
@@ -169,7 +170,7 @@ fn legend(out: &mut String, document: &Document) -> std::fmt::Result {
     let Document { tm_ms, tp_ms, .. } = document;
     let mut x = LEFT;
     for (algorithm, colour) in ALGORITHMS.into_iter().zip(COLOURS) {
-        let name = sample::name(algorithm);
+        let name = algorithm_name(algorithm);
         writeln!(
             out,
             r#"<path d="M{x} 58h30" stroke="{colour}" stroke-width="2.5"/><circle cx="{}" cy="58" r="4" fill="{colour}"/><text x="{}" y="62" font-size="14">{name}</text>"#,

@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::plan::{Case, Situation};
 use super::run::Sample;
 use super::textbook::TextbookRow;
-use crate::measure::sample;
-use crate::random::detector_name;
+use crate::random::{algorithm_name, detector_name};
 
 /// Changes whenever the meaning of a field does.
 pub const SCHEMA: &str = "bellwether-compare/2";
@@ -74,7 +73,7 @@ impl Row {
         Self {
             situation: case.situation.name().into(),
             crashed: case.situation.crashed(),
-            algorithm: sample::name(case.algorithm).into(),
+            algorithm: algorithm_name(case.algorithm).into(),
             detector: detector_name(case.detector).into(),
             nodes: case.nodes,
             loss_percent: case.loss_percent,
@@ -96,7 +95,7 @@ impl Row {
     pub fn is_of(&self, case: &Case) -> bool {
         self.situation == case.situation.name()
             && self.crashed == case.situation.crashed()
-            && self.algorithm == sample::name(case.algorithm)
+            && self.algorithm == algorithm_name(case.algorithm)
             && self.detector == detector_name(case.detector)
             && self.nodes == case.nodes
             && self.loss_percent == case.loss_percent

@@ -5,11 +5,11 @@ use bellwether::time::Duration;
 use bellwether_scenario::LinkQuality;
 use serde_json::{Value, json};
 
-use super::sample::{self, await_settled, name, settled};
+use super::sample::{self, await_settled, settled};
 use super::table::{Spread, Table};
 use super::{ALGORITHMS, Options, all, default_settings, for_seeds, with_capacity};
 use crate::clock::Time;
-use crate::random::detector_name;
+use crate::random::{algorithm_name, detector_name};
 use crate::settings::Settings;
 use crate::world::World;
 
@@ -140,7 +140,7 @@ fn row(algorithm: Algorithm, detector: Detector, seeds: u64) -> Option<(Vec<Stri
     let elections = for_seeds(few, |seed| broken_links(settings(seed), &link, MINUTE_US).0);
     let elections = Spread::of(elections.into_iter().map(|count| count as f64)).mean;
     let cells = vec![
-        name(algorithm).into(),
+        algorithm_name(algorithm).into(),
         detector_name(detector).into(),
         format!("{:.2} T", detect.mean),
         format!("{:.2} T", detect.worst),
@@ -150,7 +150,7 @@ fn row(algorithm: Algorithm, detector: Detector, seeds: u64) -> Option<(Vec<Stri
         format!("{elections:.1}"),
     ];
     let json = json!({
-        "algorithm": name(algorithm), "detector": detector_name(detector), "nodes": NODES,
+        "algorithm": algorithm_name(algorithm), "detector": detector_name(detector), "nodes": NODES,
         "detection_t": detect.json(), "failover_t": total.json(),
         "datagrams_per_node_and_second": sent, "wrong_suspicions_per_minute": wrong,
         "elections_per_minute_on_a_broken_link": elections,
@@ -200,9 +200,14 @@ pub fn command(options: &Options) -> (bool, Vec<Value>) {
             [("adaptive", adaptive), ("heartbeat", fixed)]
         {
             let detect = format!("{:.1} ms", detection_us / 1000.0);
-            doublings.row(&[name(algorithm).into(), who.into(), detect, wrong.to_string()]);
+            doublings.row(&[
+                algorithm_name(algorithm).into(),
+                who.into(),
+                detect,
+                wrong.to_string(),
+            ]);
             rows.push(json!({
-                "algorithm": name(algorithm), "detector": who, "network": "delays doubled",
+                "algorithm": algorithm_name(algorithm), "detector": who, "network": "delays doubled",
                 "detection_ms": detection_us / 1000.0, "wrong_suspicions": wrong,
             }));
         }

@@ -4,10 +4,11 @@ use bellwether::config::{Algorithm, Timing};
 use bellwether::time::Duration;
 use serde_json::{Value, json};
 
-use super::sample::{self, Recovery, name};
+use super::sample::{self, Recovery};
 use super::table::{Spread, Table};
 use super::{ALGORITHMS, Options, all, for_seeds, with_capacity};
 use crate::flash::FlashSettings;
+use crate::random::algorithm_name;
 use crate::settings::Settings;
 
 const LOSS: f64 = 0.1;
@@ -104,7 +105,7 @@ pub fn profile(options: &Options) -> (bool, Vec<Value>) {
     for algorithm in ALGORITHMS {
         for nodes in [5, 16, 64] {
             let Some(promises) = promises(algorithm, nodes, options.seeds) else {
-                println!("{} with {nodes} nodes did not settle", name(algorithm));
+                println!("{} with {nodes} nodes did not settle", algorithm_name(algorithm));
                 kept = false;
                 continue;
             };
@@ -114,7 +115,7 @@ pub fn profile(options: &Options) -> (bool, Vec<Value>) {
                 let promised = if most.is_finite() { format!("{most:.1}") } else { "-".into() };
                 let verdict = if holds { "yes" } else { "NO" };
                 table.row(&[
-                    name(algorithm).into(),
+                    algorithm_name(algorithm).into(),
                     nodes.to_string(),
                     what.into(),
                     format!("{value:.2}"),
@@ -123,7 +124,7 @@ pub fn profile(options: &Options) -> (bool, Vec<Value>) {
                 ]);
                 let most = most.is_finite().then_some(most);
                 rows.push(json!({
-                    "algorithm": name(algorithm), "nodes": nodes, "what": what,
+                    "algorithm": algorithm_name(algorithm), "nodes": nodes, "what": what,
                     "measured": value, "promised": most, "kept": holds,
                 }));
             }

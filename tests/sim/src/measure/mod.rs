@@ -15,8 +15,9 @@ use bellwether::config::{Algorithm, Timing};
 use bellwether::time::Duration;
 use serde_json::{Value, json};
 
+use crate::random::algorithm_name;
 use crate::settings::Settings;
-use sample::{Recovery, name};
+use sample::Recovery;
 use table::{Spread, Table};
 
 /// What is measured.
@@ -48,8 +49,7 @@ pub enum Profile {
     Lan,
 }
 
-pub(crate) const ALGORITHMS: [Algorithm; 3] =
-    [Algorithm::Bully, Algorithm::Invitation, Algorithm::Ring];
+pub(crate) use crate::random::ALGORITHMS;
 
 /// Measures and prints; `false` if a flock did not settle or a promise was not kept.
 pub fn command(options: &Options) -> bool {
@@ -168,7 +168,7 @@ fn default_profile(options: &Options) -> (bool, Vec<Value>) {
             let failovers = for_seeds(seeds, |seed| with_capacity!(failover, settings(seed), 0.0));
             let merges = for_seeds(seeds, |seed| with_capacity!(merge, settings(seed), 0.0));
             let (Some(failovers), Some(merges)) = (all(failovers), all(merges)) else {
-                println!("{} with {nodes} nodes did not settle", name(algorithm));
+                println!("{} with {nodes} nodes did not settle", algorithm_name(algorithm));
                 kept = false;
                 continue;
             };
@@ -188,7 +188,7 @@ fn default_profile(options: &Options) -> (bool, Vec<Value>) {
             let promised = promised_election_us(&settings(1)) as f64 / unit;
             kept &= elect.worst <= promised;
             table.row(&[
-                name(algorithm).into(),
+                algorithm_name(algorithm).into(),
                 nodes.to_string(),
                 format!("{:.2} T", detect.mean),
                 format!("{:.2} T", elect.mean),
@@ -204,7 +204,7 @@ fn default_profile(options: &Options) -> (bool, Vec<Value>) {
                 format!("{:.0}", saves.worst),
             ]);
             rows.push(json!({
-                "algorithm": name(algorithm), "nodes": nodes, "t_ms": unit / 1000.0,
+                "algorithm": algorithm_name(algorithm), "nodes": nodes, "t_ms": unit / 1000.0,
                 "promised_election_t": promised, "detection_t": detect.json(), "election_t": elect.json(),
                 "failover_t": total.json(), "merge_t": merged.json(),
                 "datagrams": datagrams.json(), "bytes": bytes.json(), "saves_per_node": saves.json(),

@@ -4,10 +4,11 @@ use bellwether::config::Algorithm;
 use bellwether::state::Status;
 use serde_json::{Value, json};
 
-use super::sample::{name, settled};
+use super::sample::settled;
 use super::table::{Spread, Table};
 use super::{ALGORITHMS, Options, all, default_settings, for_seeds};
 use crate::clock::Time;
+use crate::random::algorithm_name;
 use crate::settings::Settings;
 use crate::world::{World, node_id};
 
@@ -52,14 +53,14 @@ fn leaving_row(
     let promised = leaving_promised_us(&settings(1)) as f64 / unit;
     let who = if coordinator_leaves { "coordinator" } else { "member" };
     let cells = vec![
-        name(algorithm).into(),
+        algorithm_name(algorithm).into(),
         format!("{who} leaves"),
         format!("{:.2} T", spread.mean),
         format!("{:.2} T", spread.worst),
         format!("{promised:.2} T"),
     ];
     let json = json!({
-        "algorithm": name(algorithm), "leaves": who, "settled_t": spread.json(),
+        "algorithm": algorithm_name(algorithm), "leaves": who, "settled_t": spread.json(),
         "promised_t": promised, "kept": spread.worst <= promised,
     });
     Some((cells, json))
@@ -111,9 +112,10 @@ fn flapping_row(algorithm: Algorithm, held: bool, seeds: u64) -> Option<(Vec<Str
     let mean = Spread::of(shares.into_iter()).mean;
     let policy = if held { "20 T" } else { "none" };
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
-    let cells = vec![name(algorithm).into(), policy.into(), percent(mean), percent(least)];
+    let cells =
+        vec![algorithm_name(algorithm).into(), policy.into(), percent(mean), percent(least)];
     let json = json!({
-        "algorithm": name(algorithm), "hold_off": policy, "normal_mean": mean,
+        "algorithm": algorithm_name(algorithm), "hold_off": policy, "normal_mean": mean,
         "normal_least": least, "kept": !held || least >= 0.9,
     });
     Some((cells, json))

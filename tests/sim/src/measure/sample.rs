@@ -1,6 +1,5 @@
 //! One measured run each: a failover, a merge, a cold start, a quiet minute.
 
-use bellwether::config::Algorithm;
 use bellwether_scenario::LinkQuality;
 
 use crate::clock::Time;
@@ -154,13 +153,4 @@ pub fn quiet<const W: usize>(settings: Settings, loss: f64, span_us: Time) -> Op
             / seconds
             * 60.0,
     })
-}
-
-/// The names of the algorithms in tables.
-pub const fn name(algorithm: Algorithm) -> &'static str {
-    match algorithm {
-        Algorithm::Bully => "bully",
-        Algorithm::Invitation => "invitation",
-        Algorithm::Ring => "ring",
-    }
 }
