@@ -24,6 +24,7 @@ pub struct Histogram {
 }
 
 /// Which half octave a time is in: two steps for each octave.
+#[inline(never)]
 fn step_of(us: u32) -> u32 {
     let us = us.max(2);
     let octave = us.ilog2();

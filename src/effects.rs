@@ -1,8 +1,8 @@
 //! What a step asks the shell to do, in order.
 //!
-//! A step fills an [`Effects`] that its caller owns and must carry out from first to last before
+//! A step returns the [`Effects`] of its node, which its caller must carry out from first to last before
 //! the next step. Datagrams are encoded as they are asked for, into one buffer, so that an effect is
-//! small and holds no reference into the node.
+//! small.
 
 use crate::id::{GroupId, NodeId, NodeSet};
 use crate::time::Instant;
@@ -48,8 +48,6 @@ pub enum Note {
     SuspicionWrong(NodeId),
     /// Another coordinator was heard; this one asks who else there is.
     Foreign(NodeId),
-    /// An election (Bully) or a merge (Invitation) begins under this number.
-    Election(GroupId),
     /// Another node's message made this coordinator call an election.
     ProvokedBy(NodeId),
     /// A node of lower priority tried to halt this one.
@@ -88,6 +86,8 @@ pub enum Effect<'a, const W: usize> {
     FailSelf(FailCause),
     /// A line for the log.
     Note(Note),
+    /// One more: an election (Bully), a merge (Invitation) or a run (Ring) begins under this number.
+    Election(GroupId),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -116,6 +116,24 @@ pub struct Effects<const W: usize> {
 impl<const W: usize> Default for Effects<W> {
     fn default() -> Self {
         Self::NONE
+    }
+}
+
+impl<const W: usize> Clone for Effects<W> {
+    fn clone(&self) -> Self {
+        let mut copy = Self::NONE;
+        copy.clone_from(self);
+        copy
+    }
+
+    /// Copies no more than there is.
+    fn clone_from(&mut self, from: &Self) {
+        self.used = from.used;
+        self.overflowed = from.overflowed;
+        self.leaves_by = from.leaves_by;
+        self.slots.clone_from(&from.slots);
+        let bytes = self.room.iter_mut().zip(&from.room).take(from.used);
+        bytes.for_each(|(to, from)| *to = *from);
     }
 }
 
@@ -180,6 +198,7 @@ impl<const W: usize> Effects<W> {
     }
 
     /// Where the next datagram is written.
+    #[inline(never)]
     pub(crate) fn room(&mut self) -> &mut [u8] {
         self.room.get_mut(self.used..).unwrap_or_default()
     }

@@ -1,10 +1,12 @@
 //! How a group forms, where that is the same in several algorithms: a node leaves its old group, takes
 //! the definition of the new one, makes it durable, and is Normal.
 
+use crate::answers::Request;
 use crate::effects::{Effect, FailCause, Ticket};
 use crate::id::{GroupId, NodeId, NodeSet};
+use crate::phase::Phase;
 use crate::state::{Definition, Status};
-use crate::station::{Request, Saving, Turn};
+use crate::station::{Saving, Turn};
 use crate::timers::Timer;
 use crate::wire::{Destination, Envelope, Message};
 
@@ -16,7 +18,7 @@ pub struct Save {
     pub ready: Option<Request>,
 }
 
-impl<const W: usize> Turn<'_, W> {
+impl<const W: usize> Turn<W> {
     /// The paper's STOP, for an election: the node is in no group any more.
     pub fn halt(&mut self, by: Option<GroupId>) {
         self.stop_application();
@@ -31,9 +33,11 @@ impl<const W: usize> Turn<'_, W> {
 
     /// Asks the application for the definition of `group`, which this node coordinates.
     pub fn reorganize(&mut self, group: GroupId) {
+        self.close_round();
+        self.node.phase = Phase::Reorg;
         self.set_timer(Timer::Phase, self.node.config.timing.reorganize);
         let members = self.node.state.up.with(self.me());
-        self.out.push(Effect::Reorganize { group, members });
+        self.ask(Effect::Reorganize { group, members });
     }
 
     /// Takes a definition into the state vector; `false` if it is too long.
@@ -93,9 +97,22 @@ impl<const W: usize> Turn<'_, W> {
         accepts
     }
 
+    /// Where the definition is told by a round: whether all members have accepted it and the state vector
+    /// of this coordinator is durable, so that it is Normal now.
+    pub fn finished(&mut self) -> bool {
+        let complete = self.node.call.is_complete(self.node.config.errata);
+        if self.node.phase != Phase::Distribute || self.node.saving.is_some() || !complete {
+            return false;
+        }
+        self.close_round();
+        self.cancel(Timer::Quiet);
+        self.group_formed();
+        true
+    }
+
     /// All members have accepted, and the state vector of this coordinator is durable.
     pub fn group_formed(&mut self) {
-        let node = &mut *self.node;
+        let node = &mut self.node;
         node.state.status = Status::Normal;
         node.silence.heard(&node.state.up);
         self.start_application();

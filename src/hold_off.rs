@@ -15,14 +15,20 @@ const REBOOTS: u8 = 2;
 
 #[derive(Debug, Clone, Copy)]
 struct Restless {
-    id: NodeId,
+    id: Option<NodeId>,
     reboots: u8,
     last: Instant,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct HoldOff {
-    restless: heapless::Vec<Restless, NODES_MAX>,
+    restless: [Restless; NODES_MAX],
+}
+
+impl Default for HoldOff {
+    fn default() -> Self {
+        Self { restless: [Restless { id: None, reboots: 0, last: Instant(0) }; NODES_MAX] }
+    }
 }
 
 impl HoldOff {
@@ -31,27 +37,21 @@ impl HoldOff {
         if span == Duration::ZERO {
             return;
         }
-        let mut reboots = 1;
-        if let Some(index) = self.restless.iter().position(|node| node.id == id) {
-            let before = self.restless.swap_remove(index);
-            if now.since(before.last) < span {
-                reboots = before.reboots.saturating_add(1);
-            }
-        } else if self.restless.is_full() {
-            let oldest = self.restless.iter().enumerate().min_by_key(|(_, node)| node.last);
-            if let Some(index) = oldest.map(|(index, _)| index) {
-                self.restless.swap_remove(index);
-            }
-        }
-        // There is room by now.
-        let _full = self.restless.push(Restless { id, reboots, last: now });
+        // Its own place, or that of the one that was quiet for longest.
+        let place = self.restless.iter_mut().min_by_key(|node| {
+            if node.id == Some(id) { Instant(0) } else { node.last.max(Instant(1)) }
+        });
+        let Some(place) = place else { return };
+        let again = place.id == Some(id) && now.since(place.last) < span;
+        let reboots = if again { place.reboots.saturating_add(1) } else { 1 };
+        *place = Restless { id: Some(id), reboots, last: now };
     }
 
     /// Whether the node has not stayed up for long enough after too many reboots.
     pub fn holds(&self, id: NodeId, now: Instant, span: Duration) -> bool {
-        self.restless
-            .iter()
-            .any(|node| node.id == id && node.reboots >= REBOOTS && now.since(node.last) < span)
+        self.restless.iter().any(|node| {
+            node.id == Some(id) && node.reboots >= REBOOTS && now.since(node.last) < span
+        })
     }
 }
 

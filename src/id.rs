@@ -263,13 +263,15 @@ impl<T, const W: usize> core::ops::Index<NodeId> for PerNode<T, W> {
     /// Ids come from the codec or the configuration, which both refuse ids above the capacity. (The
     /// remainder says so to the compiler, which need not provide for a panic.)
     fn index(&self, id: NodeId) -> &T {
-        &self.0[id.index() / 64 % W][id.index() % 64]
+        let id = usize::from(id.get());
+        &self.0[id / 64 % W][id % 64]
     }
 }
 
 impl<T, const W: usize> core::ops::IndexMut<NodeId> for PerNode<T, W> {
     fn index_mut(&mut self, id: NodeId) -> &mut T {
-        &mut self.0[id.index() / 64 % W][id.index() % 64]
+        let id = usize::from(id.get());
+        &mut self.0[id / 64 % W][id % 64]
     }
 }
 

@@ -6,6 +6,7 @@
 
 use crate::effects::Note;
 use crate::id::{NodeId, NodeSet};
+use crate::node::Life;
 use crate::state::Status;
 use crate::station::Turn;
 use crate::timers::{Timer, TimerTable};
@@ -14,7 +15,7 @@ use crate::wire::Message;
 /// How often a node says that it leaves: one datagram may be lost.
 const FAREWELLS: u8 = 3;
 
-impl<const W: usize> Turn<'_, W> {
+impl<const W: usize> Turn<W> {
     /// A node has said that it leaves.
     pub fn departed(&mut self, id: NodeId) {
         self.node.departed.insert(id);
@@ -29,19 +30,22 @@ impl<const W: usize> Turn<'_, W> {
     }
 }
 
-/// The node stops whatever it does; how often it still has to say so.
-pub fn leave<const W: usize>(turn: &mut Turn<'_, W>) -> u8 {
+/// The node stops whatever it does, and says that it leaves.
+pub fn leave<const W: usize>(turn: &mut Turn<W>) {
     let me = turn.me();
     turn.stop_application();
     turn.close_round();
     turn.node.timers = TimerTable::default();
     turn.note(Note::Leaving(me));
-    say_so(turn, FAREWELLS)
+    turn.node.life = Life::Leaving(FAREWELLS);
+    say_so(turn);
 }
 
-/// Says so once more, and how often after that.
-pub fn say_so<const W: usize>(turn: &mut Turn<'_, W>, times: u8) -> u8 {
-    let Some(left) = times.checked_sub(1) else { return 0 };
+/// Says so once more.
+pub fn say_so<const W: usize>(turn: &mut Turn<W>) {
+    let Life::Leaving(times) = &mut turn.node.life else { return };
+    let Some(left) = times.checked_sub(1) else { return };
+    *times = left;
     let group = turn.node.state.group;
     turn.announce(Message::Leaving { group });
     if left > 0 {
@@ -52,5 +56,4 @@ pub fn say_so<const W: usize>(turn: &mut Turn<'_, W>, times: u8) -> u8 {
     }
     turn.node.state.status = Status::Down;
     turn.node.state.coordinator = None;
-    left
 }

@@ -16,7 +16,7 @@
 //!            in order)   meaning)  replies)   completion)                Note: carried out in order
 //! ```
 //!
-//! [`node::Node::step`] takes the time and an event and fills [`effects::Effects`]. It does nothing
+//! [`node::Node::step`] takes the time and an event and returns [`effects::Effects`]. It does nothing
 //! else: no clock, no socket, no flash, no allocation. A shell (the firmware's, or the simulator's
 //! under `tests/sim`) asks [`node::Node::next_deadline`] when to call again.
 //!
@@ -41,6 +41,9 @@
 //! - **Bad input changes nothing.** It is dropped with a [`wire::Reject`] reason and counted.
 //! - **Everything is bounded.** One const parameter, the number of 64-bit words in a set of nodes,
 //!   sizes a node: 1 for 64 nodes in a firmware, 4 for 255 on a host.
+//!
+//! Where `#[inline(never)]` stands without a reason, images are smaller for it (`cargo lab size`): in short
+//! functions jumps are short, and more is kept where short instructions reach it.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -48,11 +51,13 @@
 pub mod link;
 pub mod wire;
 
-// It belongs to a numbered call, or opens one.
+// It belongs to a numbered call, or opens one and is answered.
+pub mod answers;
 pub mod call;
 
 // The node that it reaches, and what the algorithms of that node stand on.
 pub mod node;
+mod phase;
 pub mod station;
 
 // What it does to the node's state.

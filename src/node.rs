@@ -6,16 +6,19 @@ pub(crate) mod testing;
 mod tests;
 
 use crate::advice::Histogram;
+use crate::answers::Request;
 use crate::bully::Bully;
 use crate::config::{Algorithm, Config, ConfigError, Durability, Valid};
 use crate::effects::{Effect, Effects, FailCause, MuteReason, Note, Ticket};
+use crate::forming::Save;
 use crate::id::{GroupId, NodeId, NodeSet};
 use crate::invitation::Invitation;
 use crate::key::Keys;
 use crate::leaving;
+use crate::phase::Phase;
 use crate::ring::Ring;
-use crate::state::{StateVector, Status};
-use crate::station::{Counters, Request, Station, Turn};
+use crate::state::{StateVector, Status, Summary};
+use crate::station::{Counters, Station, Turn};
 use crate::time::Instant;
 use crate::timers::Timer;
 use crate::wire::{Envelope, Kind, Message, Reject};
@@ -43,20 +46,12 @@ pub enum Event<'a> {
     Reorganized { group: GroupId, definition: &'a [u8] },
 }
 
-#[derive(Debug)]
-#[repr(u8)] // otherwise the discriminant would fill 64 bits
-enum Election<const W: usize> {
-    Bully(Bully<W>),
-    Invitation(Invitation<W>),
-    Ring(Ring<W>),
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Life {
+pub(crate) enum Life {
     /// Not booted, or mute for good.
     Down,
     /// The boot epoch is being made durable.
-    SavingEpoch(u32),
+    SavingEpoch,
     /// It greets the others and takes no part in elections yet.
     Waking,
     Up,
@@ -65,11 +60,18 @@ enum Life {
 }
 
 /// A member of the flock. `W` words of 64 bits bound the number of nodes: 1 for 64, 4 for 255.
-#[derive(Debug)]
 pub struct Node<const W: usize> {
-    station: Station<W>,
-    election: Election<W>,
-    life: Life,
+    turn: Turn<W>,
+    /// The state vector after the last step, and whether that step changed it.
+    known: (Summary<W>, Option<GroupId>),
+    changed: bool,
+}
+
+impl<const W: usize> core::fmt::Debug for Node<W> {
+    /// Without the effects of the last step, which are not part of it.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Node").field("station", &self.turn.node).finish_non_exhaustive()
+    }
 }
 
 impl<const W: usize> Node<W> {
@@ -82,246 +84,278 @@ impl<const W: usize> Node<W> {
     /// As [`Node::new`], for a configuration that is known to work. It cannot fail, so that the node can
     /// be built where it will live: a board has no stack for the copies that a `Result` costs.
     pub fn of(Valid(config): Valid<W>, keys: Keys, instance: u32) -> Self {
-        let election = match config.algorithm {
-            Algorithm::Bully => Election::Bully(Bully::new()),
-            Algorithm::Invitation => Election::Invitation(Invitation::new()),
-            Algorithm::Ring => Election::Ring(Ring::new()),
-        };
-        Self { station: Station::new(config, keys, instance), election, life: Life::Down }
+        let turn = Turn { node: Station::new(config, keys, instance), out: Effects::NONE };
+        let known = (Summary::DOWN, None);
+        Self { turn, known, changed: false }
     }
 
     /// From now on these keys are accepted, and the first of them is sent with.
     pub fn set_keys(&mut self, keys: Keys) {
-        self.station.link.set_keys(keys);
+        self.turn.node.link.set_keys(keys);
     }
 
     #[must_use]
     pub fn state_vector(&self) -> &StateVector<W> {
-        &self.station.state
+        &self.turn.node.state
     }
 
     #[must_use]
     pub fn config(&self) -> &Config<W> {
-        &self.station.config
+        &self.turn.node.config
     }
 
     #[must_use]
     pub fn counters(&self) -> &Counters {
-        &self.station.counters
+        &self.turn.node.counters
     }
 
     /// From a call of this node to its answers.
     #[must_use]
     pub fn round_trips(&self) -> &Histogram {
-        &self.station.round_trips
+        &self.turn.node.round_trips
     }
 
     /// From a reception to its answer, saves not counted.
     #[must_use]
     pub fn handling(&self) -> &Histogram {
-        &self.station.handling
+        &self.turn.node.handling
     }
 
     /// Counts a datagram that was refused before it came here.
     pub fn refuse(&mut self, reason: Reject) {
-        self.station.counters.reject(reason);
+        self.turn.node.counters.reject(reason);
     }
 
     /// How many datagrams in the name of `id` were not authentic.
     #[must_use]
     pub fn authentication_failures(&self, id: NodeId) -> u16 {
-        if self.config().members().contains(id) { self.station.link.failures(id) } else { 0 }
+        if self.config().members().contains(id) { self.turn.node.link.failures(id) } else { 0 }
     }
 
     /// This boot's epoch; 0 before it is durable.
     #[must_use]
     pub fn boot_epoch(&self) -> u32 {
-        self.station.boot
+        self.turn.node.boot
     }
 
     /// When the next `Event::Timer` is due.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Instant> {
-        if self.station.failed.is_some() { None } else { self.station.timers.next() }
+        if self.turn.node.failed.is_some() { None } else { self.turn.node.timers.next() }
     }
 
     /// Whether the node is silent for good: its safe storage has let it down.
     #[must_use]
     pub fn is_mute(&self) -> bool {
-        self.station.mute
+        self.turn.node.mute
     }
 
     /// Whether the node has left the flock on purpose, until its next boot.
     #[must_use]
     pub fn has_left(&self) -> bool {
-        matches!(self.life, Life::Leaving(_))
+        matches!(self.turn.node.life, Life::Leaving(_))
     }
 
-    /// Handles one event to completion. The effects replace what `out` held; carry them out in
-    /// order before the next step.
-    pub fn step(&mut self, now: Instant, event: Event<'_>, out: &mut Effects<W>) {
-        out.clear();
-        if self.station.failed.is_some() {
-            return;
+    /// Whether the last step changed the state vector.
+    #[must_use]
+    pub fn changed(&self) -> bool {
+        self.changed
+    }
+
+    /// The effects of the last step.
+    #[must_use = "effects must be carried out, in order"]
+    pub fn effects(&self) -> &Effects<W> {
+        &self.turn.out
+    }
+
+    /// Handles one event to completion. Carry the effects out, in order, before the next step; they can
+    /// be had again as [`Node::effects`].
+    #[inline(never)]
+    pub fn step(&mut self, now: Instant, event: Event<'_>) -> &Effects<W> {
+        self.turn.out.clear();
+        self.changed = false;
+        if self.turn.node.failed.is_none() {
+            self.take_step(now, event);
         }
-        let strict = self.station.config.durability == Durability::Strict;
-        let watched = |state: &StateVector<W>| (state.summary(), state.halted_by);
-        let before = watched(&self.station.state);
-        self.handle(now, event, out);
-        if let Some(cause) = self.station.failed {
+        &self.turn.out
+    }
+
+    fn take_step(&mut self, now: Instant, event: Event<'_>) {
+        let turn = &mut self.turn;
+        turn.node.now = now;
+        handle(turn, event);
+        if let Some(cause) = turn.node.failed {
             // Whatever the step had begun is void.
-            self.station.state.status = Status::Down;
-            out.clear();
+            turn.node.state.status = Status::Down;
+            turn.out.clear();
             if let FailCause::FollowedTwin(id) = cause {
-                out.push(Effect::Note(Note::IdClash(id)));
+                turn.note(Note::IdClash(id));
             }
-            out.push(Effect::FailSelf(cause));
-        } else if strict && !self.station.mute && before != watched(&self.station.state) {
-            let mut turn = Turn { node: &mut self.station, out };
+            turn.ask(Effect::FailSelf(cause));
+        }
+        let now = (turn.node.state.summary(), turn.node.state.halted_by);
+        self.changed = now != self.known;
+        self.known = now;
+        let node = &turn.node;
+        let strict = node.config.durability == Durability::Strict;
+        if strict && self.changed && node.failed.is_none() && !node.mute {
             let ticket = turn.next_ticket();
             turn.out.push_first(Effect::SaveState { ticket, wait: true });
         }
     }
+}
 
-    fn handle(&mut self, now: Instant, event: Event<'_>, out: &mut Effects<W>) {
-        self.station.now = now;
-        let mut turn = Turn { node: &mut self.station, out };
-        if !matches!(event, Event::Boot { .. }) && self.life != Life::Down {
-            // Assumption 9: a node that ran late has failed, and must not act before it knows.
-            if now.since(turn.node.last_progress) > turn.node.config.timing.tp {
-                turn.fail(FailCause::Deadline);
-                return;
+/// Handles one event. (Each kind in a function of its own: in short functions jumps are short, and what is
+/// used most stays in the registers that short instructions reach.)
+#[inline(never)]
+fn handle<const W: usize>(turn: &mut Turn<W>, event: Event<'_>) {
+    let node = &turn.node;
+    if !matches!(event, Event::Boot { .. })
+        && !matches!(node.life, Life::Down)
+        && node.now.since(node.last_progress) > node.config.timing.tp
+    {
+        // Assumption 9: a node that ran late has failed, and must not act before it knows.
+        turn.fail(FailCause::Deadline);
+        return;
+    }
+    match event {
+        Event::Boot { stored_epoch } => boot(turn, stored_epoch),
+        Event::EpochSaved { read_back } => epoch_saved(turn, read_back),
+        Event::Datagram { received, bytes } => datagram(turn, received, bytes),
+        Event::Timer => timer(turn),
+        Event::Tick => {
+            turn.node.last_progress = turn.node.now;
+            turn.say_clash();
+        }
+        Event::Saved(ticket) => saved(turn, ticket),
+        Event::SaveFailed => turn.mute(MuteReason::StateNotDurable),
+        Event::StepDown => {
+            if matches!(node.life, Life::Waking | Life::Up) {
+                leaving::leave(turn);
             }
         }
-        match event {
-            Event::Boot { stored_epoch } => self.life = boot(&mut turn, stored_epoch),
-            Event::EpochSaved { read_back } => {
-                if let Life::SavingEpoch(epoch) = self.life {
-                    self.life = epoch_saved(&mut turn, epoch, read_back);
-                }
-            }
-            Event::Datagram { received, bytes } => {
-                let judged = match self.life {
-                    Life::Waking | Life::Up => {
-                        dispatch(&mut turn, &mut self.election, self.life, received, bytes)
-                    }
-                    Life::Down | Life::SavingEpoch(_) | Life::Leaving(_) => Err(Reject::Down),
-                };
-                let counters = &mut turn.node.counters;
-                match judged {
-                    Ok(()) => {
-                        counters.datagrams_accepted = counters.datagrams_accepted.saturating_add(1);
-                    }
-                    Err(reason) => counters.reject(reason),
-                }
-            }
-            Event::StepDown => {
-                if matches!(self.life, Life::Waking | Life::Up) {
-                    self.life = Life::Leaving(leaving::leave(&mut turn));
-                }
-            }
-            Event::Timer | Event::Saved(_) | Event::Reorganized { .. }
-                if matches!(self.life, Life::Leaving(_)) =>
-            {
-                if let (Life::Leaving(times), Some(_)) = (self.life, turn.node.timers.take_due(now))
-                {
-                    self.life = Life::Leaving(leaving::say_so(&mut turn, times));
-                }
-            }
-            Event::Timer => match turn.node.timers.take_due(now) {
-                Some(Timer::Answer) => turn.send_due_answers(),
-                Some(Timer::Greeting) => turn.greet(),
-                Some(Timer::Hello) => turn.say_hello(NodeSet::EMPTY),
-                Some(timer) => match &mut self.election {
-                    Election::Bully(bully) => bully.timer(&mut turn, timer),
-                    Election::Invitation(invitation) => invitation.timer(&mut turn, timer),
-                    Election::Ring(ring) => ring.timer(&mut turn, timer),
-                },
-                None => {}
-            },
-            Event::Tick => {
-                turn.node.last_progress = now;
-                turn.say_clash();
-            }
-            Event::Saved(ticket) => {
-                let save = turn.node.saving.take_if(|save| save.ticket == ticket);
-                match (&mut self.election, save) {
-                    (_, None) => {}
-                    (Election::Bully(bully), Some(save)) => bully.saved(&mut turn, save.ready),
-                    (Election::Invitation(invitation), Some(save)) => {
-                        invitation.saved(&mut turn, save.ready);
-                    }
-                    (Election::Ring(ring), Some(save)) => ring.saved(&mut turn, save.ready),
-                }
-            }
-            Event::SaveFailed => {
-                turn.mute(MuteReason::StateNotDurable);
-                self.life = Life::Down;
-            }
-            // Of another group it comes too late.
-            Event::Reorganized { group, .. } if !group.is(&turn.node.state.group) => {}
-            Event::Reorganized { definition, .. } => match &mut self.election {
-                Election::Bully(bully) => bully.reorganized(&mut turn, definition),
-                Election::Invitation(invitation) => invitation.reorganized(&mut turn, definition),
-                Election::Ring(ring) => ring.reorganized(&mut turn, definition),
-            },
+        Event::Reorganized { group, definition } => reorganized(turn, group, definition),
+    }
+    if matches!(turn.node.life, Life::Waking) && turn.greeting_ends() {
+        turn.node.life = Life::Up;
+        match turn.node.config.algorithm {
+            Algorithm::Bully => Bully::recovery(turn),
+            Algorithm::Invitation => Invitation::recovery(turn),
+            Algorithm::Ring => Ring::recovery(turn),
         }
-        if turn.node.mute {
-            self.life = Life::Down;
-        }
-        if self.life == Life::Waking && turn.greeting_ends() {
-            self.life = Life::Up;
-            match &mut self.election {
-                Election::Bully(bully) => bully.recovery(&mut turn),
-                Election::Invitation(invitation) => invitation.recovery(&mut turn),
-                Election::Ring(ring) => ring.recovery(&mut turn),
-            }
-        }
-        if self.life == Life::Up {
-            turn.greet_group();
-        }
+    }
+    if matches!(turn.node.life, Life::Up) {
+        turn.greet_group();
     }
 }
 
 /// D1 to D3: the new epoch is above everything that an earlier boot can have used, even if one of
 /// two torn copies reads differently next time; without a readable one the node stays mute.
-fn boot<const W: usize>(turn: &mut Turn<'_, W>, stored_epoch: Option<u32>) -> Life {
+#[inline(never)]
+fn boot<const W: usize>(turn: &mut Turn<W>, stored_epoch: Option<u32>) {
     turn.node.last_progress = turn.node.now;
-    let reason = match stored_epoch {
-        None => MuteReason::NoEpoch,
-        Some(stored) => match stored.checked_add(2) {
-            Some(epoch) => {
-                turn.out.push(Effect::SaveEpoch(epoch));
-                return Life::SavingEpoch(epoch);
-            }
-            None => MuteReason::EpochExhausted,
-        },
+    let Some(stored) = stored_epoch else {
+        turn.mute(MuteReason::NoEpoch);
+        return;
     };
-    turn.mute(reason);
-    Life::Down
+    let Some(epoch) = stored.checked_add(2) else {
+        turn.mute(MuteReason::EpochExhausted);
+        return;
+    };
+    turn.node.life = Life::SavingEpoch;
+    turn.node.next_boot = epoch;
+    turn.ask(Effect::SaveEpoch(epoch));
 }
 
-fn epoch_saved<const W: usize>(turn: &mut Turn<'_, W>, epoch: u32, read_back: Option<u32>) -> Life {
+#[inline(never)]
+fn epoch_saved<const W: usize>(turn: &mut Turn<W>, read_back: Option<u32>) {
+    if !matches!(turn.node.life, Life::SavingEpoch) {
+        return;
+    }
+    let epoch = turn.node.next_boot;
     if read_back != Some(epoch) {
         turn.mute(MuteReason::EpochNotDurable);
-        return Life::Down;
+        return;
     }
     turn.node.boot = epoch;
+    turn.node.life = Life::Waking;
     turn.begin_greeting();
-    Life::Waking
+}
+
+#[inline(never)]
+fn datagram<const W: usize>(turn: &mut Turn<W>, received: Instant, bytes: &mut [u8]) {
+    let judged = match turn.node.life {
+        Life::Waking | Life::Up => dispatch(turn, received, bytes),
+        Life::Down | Life::SavingEpoch | Life::Leaving(_) => Err(Reject::Down),
+    };
+    let counters = &mut turn.node.counters;
+    match judged {
+        Ok(()) => counters.datagrams_accepted = counters.datagrams_accepted.saturating_add(1),
+        Err(reason) => counters.reject(reason),
+    }
+}
+
+#[inline(never)]
+fn timer<const W: usize>(turn: &mut Turn<W>) {
+    match turn.node.timers.take_due(turn.node.now) {
+        None => {}
+        Some(_) if matches!(turn.node.life, Life::Leaving(_)) => leaving::say_so(turn),
+        Some(Timer::Answer) => turn.send_due_answers(),
+        Some(Timer::Greeting) => turn.greet(),
+        Some(Timer::Hello) => turn.say_hello(NodeSet::EMPTY),
+        Some(timer) => timer_of_election(turn, timer),
+    }
+}
+
+fn timer_of_election<const W: usize>(turn: &mut Turn<W>, timer: Timer) {
+    match turn.node.config.algorithm {
+        Algorithm::Bully => Bully::timer(turn, timer),
+        Algorithm::Invitation => Invitation::timer(turn, timer),
+        Algorithm::Ring => Ring::timer(turn, timer),
+    }
+}
+
+#[inline(never)]
+fn saved<const W: usize>(turn: &mut Turn<W>, ticket: Ticket) {
+    let awaited = matches!(turn.node.life, Life::Up);
+    let save = turn.node.saving.take_if(|save| awaited && save.ticket == ticket);
+    let Some(Save { ready, .. }) = &save else { return };
+    match turn.node.config.algorithm {
+        Algorithm::Bully => Bully::saved(turn, ready),
+        Algorithm::Invitation => Invitation::saved(turn, ready),
+        Algorithm::Ring => Ring::saved(turn, ready),
+    }
+}
+
+#[inline(never)]
+fn reorganized<const W: usize>(turn: &mut Turn<W>, group: GroupId, definition: &[u8]) {
+    let awaited = matches!(turn.node.life, Life::Up) && turn.node.phase == Phase::Reorg;
+    if !awaited || !group.is(&turn.node.state.group) {
+        return; // too late
+    }
+    if !turn.define(definition) {
+        timer_of_election(turn, Timer::Phase);
+        return;
+    }
+    match turn.node.config.algorithm {
+        Algorithm::Bully => Bully::reorganized(turn),
+        Algorithm::Invitation => Invitation::reorganized(turn),
+        Algorithm::Ring => Ring::reorganized(turn),
+    }
 }
 
 /// The way of a datagram: link, content, then the algorithm.
 fn dispatch<const W: usize>(
-    turn: &mut Turn<'_, W>,
-    election: &mut Election<W>,
-    life: Life,
+    turn: &mut Turn<W>,
     received: Instant,
     bytes: &mut [u8],
 ) -> Result<(), Reject> {
-    let opened = turn.open(bytes)?;
-    let frame = opened.frame;
-    let (envelope, message) = Message::<W>::parse(&frame)?;
+    // What is large is looked at where it lies: moving it out of its result would copy it.
+    let opened = &turn.open(bytes);
+    let opened = opened.as_ref().map_err(|reason| *reason)?;
+    let frame = &opened.frame;
+    let parsed = &Message::<W>::parse(frame);
+    let (envelope, message) = parsed.as_ref().map_err(|reason| *reason)?;
     let (named, rank) = match envelope {
         Envelope::Broadcast { awaited } => {
             let me = turn.me();
@@ -330,18 +364,18 @@ fn dispatch<const W: usize>(
         _ => (true, 0),
     };
     if frame.kind == Kind::Hello {
-        return turn.hello(&opened, named, &message);
+        return turn.hello(opened, named, message);
     }
-    turn.admit(&frame)?;
+    turn.admit(frame)?;
     if let Message::Clash { instance } = message {
-        turn.clash_heard(frame.source, instance);
+        turn.clash_heard(frame.source, *instance);
         return Ok(());
     }
-    if life != Life::Up {
+    if !matches!(turn.node.life, Life::Up) {
         return Err(Reject::Down);
     }
     turn.node.seen.insert(frame.source);
-    if matches!(election, Election::Invitation(_)) && turn.held_off(frame.source) {
+    if turn.node.config.algorithm == Algorithm::Invitation && turn.held_off(frame.source) {
         return Err(Reject::HeldOff);
     }
     if turn.node.rises(frame.source, frame.boot) {
@@ -350,17 +384,21 @@ fn dispatch<const W: usize>(
     match envelope {
         Envelope::Reply { requester_boot } => {
             let (boot, errata) = (turn.node.boot, turn.node.config.errata);
-            let answers = (requester_boot, frame.call);
+            let answers = (*requester_boot, frame.call);
             if let Some(taken) = turn.node.call.time(frame.source, answers, boot, turn.node.now) {
                 turn.node.round_trips.note(taken);
             }
             let standing = turn.node.call.reply(frame.source, frame.kind, answers, boot, errata)?;
-            match election {
-                Election::Bully(bully) => bully.reply(turn, frame.source, standing, message),
-                Election::Invitation(invitation) => {
-                    invitation.reply(turn, frame.source, standing, message)
+            if let (Message::Heard { heard }, Phase::Inquire) = (message, turn.node.phase) {
+                if turn.vouched(heard) {
+                    timer_of_election(turn, Timer::Phase);
                 }
-                Election::Ring(ring) => ring.reply(turn, frame.source, standing, message),
+                return Ok(());
+            }
+            match turn.node.config.algorithm {
+                Algorithm::Bully => Bully::reply(turn, frame.source, standing, message),
+                Algorithm::Invitation => Invitation::reply(turn, frame.source, standing, message),
+                Algorithm::Ring => Ring::reply(turn, frame.source, standing, message),
             }
         }
         Envelope::Request | Envelope::Broadcast { .. } => {
@@ -372,10 +410,10 @@ fn dispatch<const W: usize>(
                 rank,
                 received,
             };
-            match election {
-                Election::Bully(bully) => bully.request(turn, &request, message),
-                Election::Invitation(invitation) => invitation.request(turn, &request, message),
-                Election::Ring(ring) => ring.request(turn, &request, message),
+            match turn.node.config.algorithm {
+                Algorithm::Bully => Bully::request(turn, &request, message),
+                Algorithm::Invitation => Invitation::request(turn, &request, message),
+                Algorithm::Ring => Ring::request(turn, &request, message),
             }
         }
     }

@@ -111,6 +111,17 @@ pub struct Summary<const W: usize> {
     pub definition_digest: Option<u64>,
 }
 
+impl<const W: usize> Summary<W> {
+    /// Of [`StateVector::DOWN`].
+    pub const DOWN: Self = Self {
+        status: Status::Down,
+        coordinator: None,
+        group: None,
+        up: NodeSet::EMPTY,
+        definition_digest: None,
+    };
+}
+
 impl<const W: usize> StateVector<W> {
     /// What a node knows when it wakes: nothing.
     pub const DOWN: Self = Self {
@@ -127,6 +138,7 @@ impl<const W: usize> StateVector<W> {
     const FORMAT: u8 = 1;
 
     #[must_use]
+    #[inline(never)]
     pub fn summary(&self) -> Summary<W> {
         Summary {
             status: self.status,
@@ -144,8 +156,8 @@ impl<const W: usize> StateVector<W> {
         w.byte(Self::FORMAT);
         w.byte(self.status as u8);
         w.byte(self.coordinator.map_or(0, NodeId::get));
-        w.maybe_group(self.group);
-        w.maybe_group(self.halted_by);
+        w.maybe_group(&self.group);
+        w.maybe_group(&self.halted_by);
         w.set(&self.up);
         match &self.definition {
             None => w.slice(&0u16.to_le_bytes()),

@@ -3,26 +3,27 @@
 //! A [`Turn`] is one event being handled to completion; that replaces the critical regions of the
 //! paper. It gives the algorithms the time, the node's data, and the ways to send, answer and save.
 
-use core::cmp::Ordering;
-
 use crate::advice::Histogram;
+use crate::answers::Answers;
+use crate::bully::Bully;
 use crate::call::Call;
 use crate::config::{Config, Durability};
 use crate::detector::Watch;
 use crate::effects::{Effect, Effects, FailCause, MuteReason, Note, Ticket};
 use crate::forming::Save;
 use crate::hold_off::HoldOff;
-use crate::id::{GroupId, NodeId, NodeSet, PerNode};
+use crate::id::{GroupId, NodeId, NodeSet};
+use crate::invitation::Invitation;
 use crate::key::Keys;
 use crate::link::{Header, Link, seal};
+use crate::node::Life;
+use crate::phase::Phase;
+use crate::ring::Ring;
 use crate::silence::Silence;
 use crate::state::{StateVector, Status};
 use crate::time::{Duration, Instant};
 use crate::timers::{Timer, TimerTable};
 use crate::wire::{Destination, Envelope, Kind, Message, Reject};
-
-/// How many delayed answers a node keeps; one more is sent at once instead.
-const DELAYED_ANSWERS_MAX: usize = 8;
 
 /// What the node counts about itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -48,33 +49,6 @@ impl Counters {
     }
 }
 
-/// A request that is being handled, or whose answer is still to come.
-#[derive(Debug, Clone, Copy)]
-pub struct Request {
-    pub from: NodeId,
-    pub boot: u32,
-    pub call: u32,
-    /// It was sent to this node alone, or this node is among those whose answer is awaited.
-    pub named: bool,
-    /// The place of this node among those who are to answer.
-    pub rank: usize,
-    pub received: Instant,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Peer {
-    answered_call: (u32, u32),
-    /// In microseconds; wraps. A call is repeated for seconds, not for an hour.
-    answered_at: u32,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct DelayedAnswer<const W: usize> {
-    due: Instant,
-    request: Request,
-    message: Message<'static, W>,
-}
-
 /// Whether a save is still to be waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Saving {
@@ -89,15 +63,21 @@ pub enum Saving {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Station<const W: usize> {
-    pub state: StateVector<W>,
-    /// The time of the event that is being handled. (In a [`Turn`] it would be two more words to hand
-    /// from function to function.)
-    pub now: Instant,
+    pub(crate) life: Life,
+    pub phase: Phase,
     /// Why the node resets itself; nothing else of that step is carried out.
     pub failed: Option<FailCause>,
     pub mute: bool,
     application_runs: bool,
+    /// As in the configuration.
+    pub id: NodeId,
+    pub state: StateVector<W>,
+    /// The time of the event that is being handled. (In a [`Turn`] it would be two more words to hand
+    /// from function to function.)
+    pub now: Instant,
     pub boot: u32,
+    /// The epoch that is being made durable.
+    pub(crate) next_boot: u32,
     group_seq: u32,
     last_ticket: u32,
     /// The nodes that gave a sign of life since they were last found silent.
@@ -110,6 +90,10 @@ pub struct Station<const W: usize> {
     pub saving: Option<Save>,
     pub timers: TimerTable,
     pub config: Config<W>,
+    // What the algorithms remember; one of the three is used.
+    pub bully: Bully<W>,
+    pub ring: Ring<W>,
+    pub invitation: Invitation<W>,
     /// Watches the coordinator.
     pub watch: Watch<W>,
     pub last_progress: Instant,
@@ -124,8 +108,7 @@ pub struct Station<const W: usize> {
     pub silence: Silence<W>,
     hold_off: HoldOff,
     pub link: Link<W>,
-    peers: PerNode<Peer, W>,
-    delayed: heapless::Vec<DelayedAnswer<W>, DELAYED_ANSWERS_MAX>,
+    pub(crate) answers: Answers<W>,
 }
 
 impl<const W: usize> Station<W> {
@@ -134,12 +117,19 @@ impl<const W: usize> Station<W> {
         let mut station = Self {
             watch: Watch::new(config.detector),
             silence: Silence::new(),
+            phase: Phase::Idle,
+            id: config.id,
+            bully: Bully::new(),
+            ring: Ring::new(),
+            invitation: Invitation::new(),
             buried: None,
             departed: NodeSet::EMPTY,
             hold_off: HoldOff::default(),
             config,
             now: Instant(0),
             boot: 0,
+            next_boot: 0,
+            life: Life::Down,
             state: StateVector::DOWN,
             call: Call::default(),
             link: Link::new(keys, instance),
@@ -155,8 +145,7 @@ impl<const W: usize> Station<W> {
             application_runs: false,
             group_seq: 0,
             last_ticket: 0,
-            peers: const { PerNode::all(Peer { answered_call: (0, 0), answered_at: 0 }) },
-            delayed: heapless::Vec::new(),
+            answers: Answers::new(),
         };
         if station.config.errata.needs_the_clear() {
             station.link.speak_in_the_clear(station.config.others());
@@ -171,7 +160,7 @@ impl<const W: usize> Station<W> {
     }
 
     pub fn is_coordinator(&self) -> bool {
-        self.state.coordinator == Some(self.config.id)
+        self.state.coordinator == Some(self.id)
     }
 
     /// This node counts as dead. If it is heard again in the same boot, that was wrong.
@@ -185,16 +174,17 @@ impl<const W: usize> Station<W> {
     }
 }
 
-/// One event being handled.
+/// One event being handled. It is all that an algorithm is handed: one pointer from function to function.
 #[derive(Debug)]
-pub struct Turn<'t, const W: usize> {
-    pub node: &'t mut Station<W>,
-    pub out: &'t mut Effects<W>,
+#[repr(C)] // see `Station`
+pub struct Turn<const W: usize> {
+    pub node: Station<W>,
+    pub out: Effects<W>,
 }
 
-impl<const W: usize> Turn<'_, W> {
+impl<const W: usize> Turn<W> {
     pub fn me(&self) -> NodeId {
-        self.node.config.id
+        self.node.id
     }
 
     pub fn status(&self) -> Status {
@@ -203,7 +193,7 @@ impl<const W: usize> Turn<'_, W> {
 
     /// This node was heard in a later boot than before.
     pub fn rebooted(&mut self, id: NodeId) {
-        let node = &mut *self.node;
+        let node = &mut self.node;
         node.departed.remove(id);
         node.hold_off.rebooted(id, node.now, node.config.hold_off);
     }
@@ -213,6 +203,17 @@ impl<const W: usize> Turn<'_, W> {
         self.node.hold_off.holds(id, self.node.now, self.node.config.hold_off)
     }
 
+    /// Those of these nodes that are let in.
+    #[inline(never)]
+    pub fn without_held_off(&self, mut nodes: NodeSet<W>) -> NodeSet<W> {
+        for id in nodes.iter() {
+            if self.held_off(id) {
+                nodes.remove(id);
+            }
+        }
+        nodes
+    }
+
     /// Whether that node would coordinate before this one does.
     pub fn may_take_over(&self, id: NodeId) -> bool {
         let config = &self.node.config;
@@ -220,7 +221,13 @@ impl<const W: usize> Turn<'_, W> {
     }
 
     pub fn note(&mut self, note: Note) {
-        self.out.push(Effect::Note(note));
+        self.ask(Effect::Note(note));
+    }
+
+    /// Asks the shell to do something.
+    #[inline(never)]
+    pub fn ask(&mut self, effect: Effect<'static, W>) {
+        self.out.push(effect);
     }
 
     // --- time -------------------------------------------------------------------------------
@@ -246,7 +253,7 @@ impl<const W: usize> Turn<'_, W> {
     // --- calls ------------------------------------------------------------------------------
 
     /// Opens a round to `awaited` whose replies are of one kind, and which ends after `wait` unless it is closed before.
-    pub fn open_round(&mut self, awaited: NodeSet<W>, expects: Kind, wait: Duration) {
+    pub fn open_round(&mut self, expects: Kind, awaited: NodeSet<W>, wait: Duration) {
         // Answers that wait for a save say nothing of the network.
         let timed = wait < self.node.config.timing.distribute();
         if self.node.call.open(awaited, expects, timed.then_some(self.node.now)).is_none() {
@@ -282,8 +289,9 @@ impl<const W: usize> Turn<'_, W> {
         self.arm_repeat(self.node.config.timing.repeat.fraction(1, 2));
     }
 
-    /// Ends the round and the timers that belong to it.
+    /// Ends the phase: its round, and the timers that belong to it.
     pub fn close_round(&mut self) {
+        self.node.phase = Phase::Idle;
         self.node.call.close();
         self.cancel(Timer::Phase);
         self.cancel(Timer::Repeat);
@@ -301,102 +309,6 @@ impl<const W: usize> Turn<'_, W> {
             return;
         };
         self.emit(Destination::All, call, Envelope::Broadcast { awaited }, message);
-    }
-
-    // --- answers ----------------------------------------------------------------------------
-
-    /// Answers a request that waits for an answer of this node; not twice within a round trip,
-    /// because then the first answer may still be under way.
-    pub fn answer(&mut self, request: &Request, message: Message<'static, W>) {
-        self.answer_unless_within(self.node.config.timing.tm.times(2).0, request, message);
-    }
-
-    /// Answers however often it is asked: where silence counts as death, no answer is too many.
-    pub fn answer_each(&mut self, request: &Request, message: Message<'static, W>) {
-        self.answer_unless_within(0, request, message);
-    }
-
-    /// `hush`: in microseconds.
-    fn answer_unless_within(&mut self, hush: u32, request: &Request, message: Message<'static, W>) {
-        if !request.named {
-            return;
-        }
-        let timing = &self.node.config.timing;
-        let peer = &mut self.node.peers[request.from];
-        let call = (request.boot, request.call);
-        let now = self.node.now.0 as u32;
-        if peer.answered_call == call && now.wrapping_sub(peer.answered_at) < hush {
-            let withheld = &mut self.node.counters.answers_withheld;
-            *withheld = withheld.saturating_add(1);
-            return;
-        }
-        peer.answered_call = call;
-        peer.answered_at = now;
-        let delay = timing.answer_spacing.times(request.rank as u32);
-        let answer = DelayedAnswer { due: self.node.now + delay, request: *request, message };
-        if delay == Duration::ZERO || self.node.delayed.push(answer).is_err() {
-            self.send_answer(request, message, Duration::ZERO);
-        } else {
-            self.arm_answers();
-        }
-    }
-
-    /// How a request stands to the latest one of its sender that was answered: the same, newer, older.
-    pub fn compare_with_answered(&self, request: &Request) -> Ordering {
-        (request.boot, request.call).cmp(&self.node.peers[request.from].answered_call)
-    }
-
-    /// The guard of Assumption 9 for what follows from a request: late is failed.
-    pub fn in_time(&mut self, request: &Request, more: Duration) -> bool {
-        let config = &self.node.config;
-        // Under strict durability it leaves only after the save of this turn.
-        let save_ahead = match config.durability {
-            Durability::Strict => config.timing.ts,
-            Durability::Group => Duration::ZERO,
-        };
-        let last = request.received + config.timing.tp + more;
-        let in_time = self.node.now + save_ahead <= last;
-        if in_time {
-            self.out.must_leave_by(last);
-        } else {
-            self.fail(FailCause::Deadline);
-        }
-        in_time
-    }
-
-    /// Answers now, after a save; the answer had Ts more time.
-    pub fn answer_after_save(&mut self, request: &Request, message: Message<'static, W>) {
-        self.send_answer(request, message, self.node.config.timing.ts);
-    }
-
-    /// Sends the answers whose time has come.
-    pub fn send_due_answers(&mut self) {
-        while let Some(index) =
-            self.node.delayed.iter().position(|answer| answer.due <= self.node.now)
-        {
-            let answer = self.node.delayed.swap_remove(index);
-            self.send_answer(&answer.request, answer.message, Duration::ZERO);
-        }
-        self.arm_answers();
-    }
-
-    fn arm_answers(&mut self) {
-        match self.node.delayed.iter().map(|answer| answer.due).min() {
-            Some(due) => self.node.timers.set(Timer::Answer, due),
-            None => self.cancel(Timer::Answer),
-        }
-    }
-
-    /// An answer leaves in time or not at all.
-    fn send_answer(&mut self, request: &Request, message: Message<'static, W>, more: Duration) {
-        if !self.in_time(request, more) {
-            return;
-        }
-        if more == Duration::ZERO {
-            self.node.handling.note(self.node.now.since(request.received));
-        }
-        let envelope = Envelope::Reply { requester_boot: request.boot };
-        self.emit(Destination::Node(request.from), request.call, envelope, message);
     }
 
     // --- datagrams --------------------------------------------------------------------------
@@ -448,13 +360,21 @@ impl<const W: usize> Turn<'_, W> {
         GroupId { coordinator: self.me(), number }
     }
 
+    /// A number for the election, merge or run that begins.
+    pub fn begin_election(&mut self) -> GroupId {
+        let group = self.next_group();
+        self.node.counters.elections += 1;
+        self.ask(Effect::Election(group));
+        group
+    }
+
     /// Asks for the state vector, as it is after this turn, to be made durable.
     pub fn save(&mut self) -> Saving {
         if self.node.config.durability == Durability::Strict {
             return Saving::BeforeAllElse;
         }
         let ticket = self.next_ticket();
-        self.out.push(Effect::SaveState { ticket, wait: false });
+        self.ask(Effect::SaveState { ticket, wait: false });
         Saving::Later(ticket)
     }
 
@@ -466,7 +386,7 @@ impl<const W: usize> Turn<'_, W> {
     pub fn stop_application(&mut self) {
         if self.node.application_runs {
             self.node.application_runs = false;
-            self.out.push(Effect::StopApplication);
+            self.ask(Effect::StopApplication);
         }
     }
 
@@ -475,13 +395,14 @@ impl<const W: usize> Turn<'_, W> {
         // must not be passed over for ever.
         self.node.departed = NodeSet::EMPTY;
         self.node.application_runs = true;
-        self.out.push(Effect::StartApplication);
+        self.ask(Effect::StartApplication);
     }
 
     /// Falls silent for good (D3): no timer is left, and no datagram will be handled.
     pub fn mute(&mut self, reason: MuteReason) {
         self.stop_application();
         self.node.mute = true;
+        self.node.life = Life::Down;
         self.node.state.status = Status::Down;
         self.node.timers = TimerTable::default();
         self.note(Note::Mute(reason));

@@ -71,6 +71,7 @@ impl Duration {
 
 impl core::ops::Add for Duration {
     type Output = Self;
+    #[inline(never)] // shorter than the copies
     fn add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }

@@ -75,10 +75,10 @@ impl TimerTable {
 
     /// The timer that is due first, and when.
     fn first(&self) -> (Timer, Instant) {
-        let mut first = (ALL[0], Instant::FAR);
-        for (timer, at) in ALL.into_iter().zip(self.deadlines) {
-            if at < first.1 {
-                first = (timer, at);
+        let mut first = (Timer::Answer, Instant::FAR);
+        for (timer, at) in ALL.iter().zip(&self.deadlines) {
+            if *at < first.1 {
+                first = (*timer, *at);
             }
         }
         first

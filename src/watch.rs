@@ -1,16 +1,18 @@
 //! How a member watches its coordinator and how a coordinator shows that it lives, where that is the
 //! same in several algorithms.
 
+use crate::config::Algorithm;
 use crate::detector::FailureDetector;
 use crate::effects::Note;
 use crate::id::{GroupId, NodeId, NodeSet};
+use crate::phase::Phase;
 use crate::state::Status;
 use crate::station::Turn;
 use crate::time::Duration;
 use crate::timers::Timer;
 use crate::wire::{Kind, Message};
 
-impl<const W: usize> Turn<'_, W> {
+impl<const W: usize> Turn<W> {
     /// Suspicion is staggered by rank, so that the highest member probes and the others hear it.
     pub fn arm_quiet(&mut self) {
         let node = &self.node;
@@ -48,7 +50,8 @@ impl<const W: usize> Turn<'_, W> {
     /// The coordinator has been silent for too long: is it there?
     pub fn probe(&mut self, coordinator: NodeId) {
         self.suspect(coordinator);
-        self.open_round(NodeSet::only(coordinator), Kind::AytAns, self.node.config.timing.t);
+        self.node.phase = Phase::Probe;
+        self.open_round(Kind::AytAns, NodeSet::only(coordinator), self.node.config.timing.t);
         self.send_probe();
         self.arm_early_repeat();
     }
@@ -73,7 +76,7 @@ impl<const W: usize> Turn<'_, W> {
 
     /// A Check ends: the members that have been silent in too many of them in a row.
     pub fn members_gone(&mut self) -> NodeSet<W> {
-        let node = &mut *self.node;
+        let node = &mut self.node;
         node.silence.heard(node.call.answered());
         let silent = node.state.up.intersection(node.call.awaited());
         node.silence.unheard(&silent, node.config.timing.silent_checks_max)
@@ -92,10 +95,16 @@ impl<const W: usize> Turn<'_, W> {
         state.status == Status::Election && state.coordinator.is_none() && state.group.is_some()
     }
 
-    /// A sign of life, if this node is a Normal coordinator or wants to be found by one.
+    /// A sign of life, if this node is a Normal coordinator (in Bully: or about to be) or wants to be found
+    /// by one.
     pub fn beat(&mut self) {
-        let normal = self.status() == Status::Normal && self.node.is_coordinator();
-        if !normal && !self.is_lone_observer() {
+        let node = &self.node;
+        let early = node.state.status == Status::Reorganization
+            && node.config.algorithm == Algorithm::Bully;
+        let normal = node.state.status == Status::Normal;
+        let coordinates = (early || normal) && node.is_coordinator();
+        // Where members call, nobody listens for Beats.
+        if node.watch.calls() || !coordinates && !self.is_lone_observer() {
             return;
         }
         if let Some(group) = self.node.state.group {

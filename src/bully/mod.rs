@@ -23,38 +23,17 @@ mod tests;
 use crate::budget::Budget;
 use crate::errata::Erratum;
 use crate::id::{NodeId, NodeSet};
+use crate::phase::Phase;
 use crate::state::Status;
 use crate::station::Turn;
 use crate::time::{Duration, Instant};
 use crate::timers::Timer;
-use crate::wire::Message;
 
-/// What the node is in the middle of. One thing at a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    Idle,
-    /// Election: is a higher node there?
-    Ask,
-    /// Election: halt all lower nodes.
-    Halting,
-    /// Election: I am the coordinator.
-    Announce,
-    /// The application shares out the work.
-    Reorg,
-    /// Here is the definition.
-    Distribute,
-    /// Check: are all of you Normal?
-    Check,
-    /// Timeout: is the coordinator there, or any higher node?
-    Probe,
-    /// Has anybody heard of the nodes that this one misses?
-    Inquire,
-}
-
+/// What Bully remembers from event to event. Its procedures are handed the whole [`Turn`], which holds
+/// this, too.
 #[derive(Debug)]
 #[repr(C)] // see `Station`
 pub struct Bully<const W: usize> {
-    phase: Phase,
     /// A lower node that this one gives way to.
     senior: Option<NodeId>,
     /// When the current round began.
@@ -69,7 +48,6 @@ pub struct Bully<const W: usize> {
 impl<const W: usize> Bully<W> {
     pub fn new() -> Self {
         Self {
-            phase: Phase::Idle,
             round_began: Instant(0),
             strangers: NodeSet::EMPTY,
             provocations: Budget::FULL,
@@ -79,52 +57,50 @@ impl<const W: usize> Bully<W> {
     }
 
     /// B1: the node has woken and its boot epoch is durable.
-    pub fn recovery(&mut self, turn: &mut Turn<'_, W>) {
+    pub fn recovery(turn: &mut Turn<W>) {
         turn.arm_check();
         // The greeting has lasted T unless all have answered: it has asked who is there, but for
         // those who speak version 1.
-        let asked = self.asked(turn, Phase::Ask);
+        let asked = Self::asked(turn, Phase::Ask);
         let silent = asked.intersection(turn.node.link.proven()).is_empty();
         if silent && !turn.node.config.accept_version_1 {
-            self.halt_all(turn);
+            Self::halt_all(turn);
         } else {
-            self.election(turn);
+            Self::election(turn);
         }
     }
 
-    pub fn timer(&mut self, turn: &mut Turn<'_, W>, timer: Timer) {
+    pub fn timer(turn: &mut Turn<W>, timer: Timer) {
         match timer {
-            Timer::Phase => self.phase_ended(turn),
-            Timer::Repeat => self.repeat(turn),
-            Timer::Quiet => self.timeout(turn),
-            Timer::Check => self.check(turn),
-            Timer::Beat => self.beat(turn),
+            Timer::Phase => Self::phase_ended(turn),
+            Timer::Repeat => Self::repeat(turn),
+            Timer::Quiet => Self::timeout(turn),
+            Timer::Check => Self::check(turn),
+            Timer::Beat => turn.beat(),
             Timer::Answer | Timer::Greeting | Timer::Hello | Timer::Limit => {}
         }
     }
 
     /// The paper's Timeout: the coordinator has been silent for too long, or nobody has taken over.
-    fn timeout(&mut self, turn: &mut Turn<'_, W>) {
-        if self.phase != Phase::Idle {
+    fn timeout(turn: &mut Turn<W>) {
+        if turn.node.phase != Phase::Idle {
             return;
         }
         match (turn.status(), turn.node.state.coordinator) {
             // B14
-            (Status::Down | Status::Election, _) | (_, None) => self.election(turn),
+            (Status::Down | Status::Election, _) | (_, None) => Self::election(turn),
             // B15: the coordinator is a higher node, so asking all higher ones asks it too.
             (_, Some(coordinator)) if coordinator != turn.me() => {
-                if turn.ask_about_coordinator(coordinator) {
-                    self.phase = Phase::Inquire;
-                } else {
-                    self.probe(turn, coordinator);
+                if !turn.ask_about_coordinator(coordinator) {
+                    Self::probe(turn, coordinator);
                 }
             }
             // B16: the announcement failed and the higher node that answered is gone again.
             (Status::Reorganization, _) => {
                 if turn.node.config.errata.has(Erratum::E3) {
-                    self.wait(turn);
+                    Self::wait(turn);
                 } else {
-                    self.election(turn);
+                    Self::election(turn);
                 }
             }
             (Status::Normal, _) => {}
@@ -132,14 +108,13 @@ impl<const W: usize> Bully<W> {
     }
 
     /// Back to Idle; unless this node coordinates, it waits for a sign of life.
-    fn wait(&mut self, turn: &mut Turn<'_, W>) {
-        self.phase = Phase::Idle;
+    fn wait(turn: &mut Turn<W>) {
         turn.close_round();
-        self.arm_quiet(turn);
+        Self::arm_quiet(turn);
     }
 
     /// Suspicion is staggered by rank, so that one node probes and the others hear it do so.
-    fn arm_quiet(&mut self, turn: &mut Turn<'_, W>) {
+    fn arm_quiet(turn: &mut Turn<W>) {
         let node = &turn.node;
         match (node.state.status, node.state.coordinator) {
             (Status::Normal, Some(coordinator)) if coordinator == node.config.id => {
@@ -160,39 +135,39 @@ impl<const W: usize> Bully<W> {
     }
 
     /// A sign of life of the coordinator, or of the node that is about to be.
-    fn heard(&mut self, turn: &mut Turn<'_, W>, from: NodeId) {
+    fn heard(turn: &mut Turn<W>, from: NodeId) {
         let coordinates = turn.node.state.coordinator == Some(from);
         if coordinates {
             turn.sign_of_life();
         }
-        match self.phase {
-            Phase::Inquire if coordinates => self.wait(turn),
-            Phase::Probe if coordinates => self.suspicion_was_wrong(turn, from),
+        match turn.node.phase {
+            Phase::Inquire if coordinates => Self::wait(turn),
+            Phase::Probe if coordinates => Self::suspicion_was_wrong(turn, from),
             // It is there: that answers the question.
-            Phase::Ask => self.wait(turn),
-            Phase::Idle => self.arm_quiet(turn),
+            Phase::Ask => Self::wait(turn),
+            Phase::Idle => Self::arm_quiet(turn),
             _ => {}
         }
     }
 
-    fn suspicion_was_wrong(&mut self, turn: &mut Turn<'_, W>, coordinator: NodeId) {
+    fn suspicion_was_wrong(turn: &mut Turn<W>, coordinator: NodeId) {
         turn.answered_probe(coordinator);
-        self.wait(turn);
+        Self::wait(turn);
     }
 
     /// A higher node is at work: leave it to that node for two T.
-    fn defer(&mut self, turn: &mut Turn<'_, W>) {
-        if matches!(self.phase, Phase::Ask | Phase::Probe | Phase::Inquire) {
-            self.wait(turn);
+    fn defer(turn: &mut Turn<W>) {
+        if matches!(turn.node.phase, Phase::Ask | Phase::Probe | Phase::Inquire) {
+            Self::wait(turn);
         }
-        if self.phase == Phase::Idle {
+        if turn.node.phase == Phase::Idle {
             turn.postpone_quiet(Duration::ZERO);
         }
     }
 
     /// Waits little more than one T for a sign of life. Few nodes are ever left out of a group, so
     /// that it is enough to keep neighbours in rank apart.
-    fn hurry(&mut self, turn: &mut Turn<'_, W>) {
+    fn hurry(turn: &mut Turn<W>) {
         let node = &turn.node;
         let timing = &node.config.timing;
         let above = node.seen.intersection(node.config.higher()).len() as u32 % 4;
@@ -202,38 +177,22 @@ impl<const W: usize> Bully<W> {
         }
     }
 
-    fn probe(&mut self, turn: &mut Turn<'_, W>, coordinator: NodeId) {
+    fn probe(turn: &mut Turn<W>, coordinator: NodeId) {
         if !turn.node.watch.calls() {
             turn.suspect(coordinator);
         }
-        self.ask(turn, Phase::Probe);
+        Self::ask(turn, Phase::Probe);
     }
 
-    fn inquiry_ended(&mut self, turn: &mut Turn<'_, W>) {
+    fn inquiry_ended(turn: &mut Turn<W>) {
         let missed = turn.missed();
-        self.wait(turn);
+        Self::wait(turn);
         match turn.node.state.coordinator {
             _ if missed.is_empty() => {}
             Some(coordinator) if coordinator != turn.me() => {
-                self.probe(turn, coordinator);
+                Self::probe(turn, coordinator);
             }
-            _ => self.election(turn),
-        }
-    }
-
-    fn beat(&mut self, turn: &mut Turn<'_, W>) {
-        if turn.node.watch.calls() {
-            // Members call; nobody listens for Beats.
-            return;
-        }
-        let state = &turn.node.state;
-        let coordinates = matches!(state.status, Status::Reorganization | Status::Normal);
-        if let (true, true, Some(group)) =
-            (coordinates, turn.node.is_coordinator(), turn.node.state.group)
-        {
-            let normal = turn.status() == Status::Normal;
-            turn.announce(Message::Beat { group, normal });
-            turn.arm_beat();
+            _ => Self::election(turn),
         }
     }
 }

@@ -1,44 +1,46 @@
 //! The answers to other nodes' calls: the paper's AreYouThere, AreYouNormal, Halt, NewCoordinator
 //! and Ready.
 
-use super::{Bully, Phase};
+use super::Bully;
+use crate::answers::Request;
 use crate::effects::Note;
 use crate::errata::Erratum;
 use crate::id::{GroupId, NodeId, NodeSet};
+use crate::phase::Phase;
 use crate::state::Status;
-use crate::station::{Request, Turn};
+use crate::station::Turn;
 use crate::wire::{Message, Reject};
 
 impl<const W: usize> Bully<W> {
+    #[inline(never)] // short jumps
     pub fn request(
-        &mut self,
-        turn: &mut Turn<'_, W>,
+        turn: &mut Turn<W>,
         request: &Request,
-        message: Message<'_, W>,
+        message: &Message<'_, W>,
     ) -> Result<(), Reject> {
-        match message {
+        match *message {
             Message::AreYouThere { group, status } => {
-                self.are_you_there(turn, request, group, status);
+                Self::are_you_there(turn, request, group, status);
             }
-            Message::AreYouNormal { group } => self.are_you_normal(turn, request, group),
+            Message::AreYouNormal { group } => Self::are_you_normal(turn, request, group),
             Message::Halt { group, binding } if group.coordinator == request.from => {
-                return self.halt(turn, request, group, binding);
+                return Self::halt(turn, request, group, binding);
             }
             Message::NewCoordinator { group } if group.coordinator == request.from => {
-                self.new_coordinator(turn, request, group);
+                Self::new_coordinator(turn, request, group);
             }
             Message::Ready { group, up, definition } if group.coordinator == request.from => {
-                self.ready(turn, request, group, up, definition);
+                Self::ready(turn, request, group, up, definition);
             }
             Message::Beat { group, normal } if group.coordinator == request.from => {
-                self.beat_heard(turn, request.from, group, normal);
+                Self::beat_heard(turn, request.from, group, normal);
             }
             Message::HaveYouHeard { group, about } => {
                 if turn.have_you_heard(request, group, &about) {
-                    self.defer(turn);
+                    Self::defer(turn);
                 }
             }
-            Message::Leaving { .. } => self.leaving(turn, request.from),
+            Message::Leaving { .. } => Self::leaving(turn, request.from),
             Message::Halt { .. }
             | Message::NewCoordinator { .. }
             | Message::Ready { .. }
@@ -49,30 +51,29 @@ impl<const W: usize> Bully<W> {
     }
 
     fn are_you_there(
-        &mut self,
-        turn: &mut Turn<'_, W>,
+        turn: &mut Turn<W>,
         request: &Request,
         group: Option<GroupId>,
         status: Status,
     ) {
         let from = request.from;
         let asker_is_higher = turn.node.config.outranks(from, turn.me());
-        let keeps = asker_is_higher && request.named && self.keeps_its_role(turn, from);
+        let keeps = asker_is_higher && request.named && Self::keeps_its_role(turn, from);
         // Only a node that wakes asks a lower one, and takes any answer for a coordinator's.
         if keeps || !asker_is_higher || !turn.node.config.asks_when_it_wakes() {
-            let gives_way = !asker_is_higher && self.gives_way(turn, from, group, status);
+            let gives_way = !asker_is_higher && Self::gives_way(turn, from, group, status);
             turn.answer_each(request, Message::AytAns { yes: !gives_way });
         }
         if asker_is_higher && !keeps {
             // A higher node is alive and on the case.
             if turn.may_take_over(from) && !turn.node.is_coordinator() {
-                self.defer(turn);
+                Self::defer(turn);
             }
             return;
         }
         // Who asks is either a member that misses its coordinator, or no member.
         let state = &turn.node.state;
-        let belongs = match self.phase {
+        let belongs = match turn.node.phase {
             Phase::Halting => state.up.contains(request.from),
             Phase::Announce | Phase::Reorg | Phase::Distribute => {
                 state.up.contains(request.from) && status != Status::Down
@@ -82,64 +83,63 @@ impl<const W: usize> Bully<W> {
                 state.up.contains(request.from) && same
             }
         };
-        if !belongs && (turn.node.is_coordinator() || self.phase == Phase::Halting) {
-            self.provoked(turn, request.from);
+        if !belongs && (turn.node.is_coordinator() || turn.node.phase == Phase::Halting) {
+            Self::provoked(turn, request.from);
         }
     }
 
-    fn are_you_normal(&mut self, turn: &mut Turn<'_, W>, request: &Request, group: GroupId) {
+    fn are_you_normal(turn: &mut Turn<W>, request: &Request, group: GroupId) {
         let mine = group.is(&turn.node.state.group);
         let normal = mine && turn.status() == Status::Normal;
         turn.answer(request, Message::AynAns { normal });
-        self.claim_heard(turn, request.from, mine);
+        Self::claim_heard(turn, request.from, mine);
     }
 
-    fn beat_heard(&mut self, turn: &mut Turn<'_, W>, from: NodeId, group: GroupId, normal: bool) {
+    fn beat_heard(turn: &mut Turn<W>, from: NodeId, group: GroupId, normal: bool) {
         let state = &turn.node.state;
         // A node that was halted and missed NewCoordinator also hears it from its halter.
         let mine = group.is(&state.group) || group.is(&state.halted_by);
         if mine && normal && state.status != Status::Normal {
             // The election has ended without this node: an answer of it was lost. Say so.
-            self.timeout(turn);
+            Self::timeout(turn);
             return;
         }
-        self.claim_heard(turn, from, mine);
+        Self::claim_heard(turn, from, mine);
     }
 
     /// Somebody says that it is the coordinator of a group.
-    fn claim_heard(&mut self, turn: &mut Turn<'_, W>, from: NodeId, mine: bool) {
+    fn claim_heard(turn: &mut Turn<W>, from: NodeId, mine: bool) {
         if mine {
-            self.heard(turn, from);
+            Self::heard(turn, from);
             return;
         }
         if turn.node.config.outranks(turn.me(), from) {
             // A lower node coordinates: the two of us must not both go on.
-            self.provoked(turn, from);
+            Self::provoked(turn, from);
             return;
         }
-        if self.phase != Phase::Idle {
+        if turn.node.phase != Phase::Idle {
             return;
         }
         if turn.node.config.is_observer() && turn.node.state.halted_by.is_none() {
             // Here is a candidate after all.
-            self.election(turn);
+            Self::election(turn);
         } else if !turn.node.is_coordinator() {
             // A higher node coordinates a group without this one: let it know soon, unless one's
             // own coordinator is heard before.
-            self.hurry(turn);
+            Self::hurry(turn);
         }
     }
 
     /// B5
     fn halt(
-        &mut self,
-        turn: &mut Turn<'_, W>,
+        turn: &mut Turn<W>,
         request: &Request,
         group: GroupId,
         binding: bool,
     ) -> Result<(), Reject> {
         let from_below = turn.node.config.outranks(turn.me(), request.from);
-        if from_below && self.follows(turn, request.from) {
+        if from_below && Self::follows(turn, request.from) {
             // It takes in only those whom it names.
             let taken_in = request.named || group.is(&turn.node.state.halted_by);
             if turn.node.config.preempt || !taken_in {
@@ -147,7 +147,7 @@ impl<const W: usize> Bully<W> {
             }
         } else if from_below {
             turn.note(Note::HaltFromBelow(request.from));
-            self.provoked(turn, request.from);
+            Self::provoked(turn, request.from);
             return Err(Reject::HaltFromBelow);
         }
         let state = &turn.node.state;
@@ -156,7 +156,7 @@ impl<const W: usize> Bully<W> {
             // Acknowledged already, perhaps in vain. Not if the election has moved on.
             if state.status == Status::Election {
                 turn.answer(request, Message::HaltAck);
-                self.heard(turn, request.from);
+                Self::heard(turn, request.from);
             }
             return Ok(());
         }
@@ -164,14 +164,14 @@ impl<const W: usize> Bully<W> {
             return Err(Reject::NotAwaited);
         }
         turn.halt(Some(group));
-        self.senior = from_below.then_some(request.from);
+        turn.node.bully.senior = from_below.then_some(request.from);
         turn.answer(request, Message::HaltAck);
-        self.wait(turn);
+        Self::wait(turn);
         Ok(())
     }
 
     /// B8
-    fn new_coordinator(&mut self, turn: &mut Turn<'_, W>, request: &Request, group: GroupId) {
+    fn new_coordinator(turn: &mut Turn<W>, request: &Request, group: GroupId) {
         let state = &mut turn.node.state;
         let mut accepted = group.is(&state.group);
         if state.status == Status::Election && group.is(&state.halted_by) {
@@ -183,7 +183,7 @@ impl<const W: usize> Bully<W> {
         if accepted {
             // Also if it is not named: the coordinator may have missed its HaltAck.
             turn.answer(&Request { named: true, ..*request }, Message::NcAck { accepted });
-            self.heard(turn, request.from);
+            Self::heard(turn, request.from);
         } else {
             let accepted = turn.node.config.errata.has(Erratum::E5);
             turn.answer(request, Message::NcAck { accepted });
@@ -192,8 +192,7 @@ impl<const W: usize> Bully<W> {
 
     /// B11: the definition is made durable, then the node is Normal and says so.
     fn ready(
-        &mut self,
-        turn: &mut Turn<'_, W>,
+        turn: &mut Turn<W>,
         request: &Request,
         group: GroupId,
         up: NodeSet<W>,
@@ -205,7 +204,7 @@ impl<const W: usize> Bully<W> {
             turn.answer(request, Message::ReadyAck { accepted });
             if group.is(&turn.node.state.group) {
                 // It joined too late for this definition: ask, so that the coordinator knows.
-                self.timeout(turn);
+                Self::timeout(turn);
             }
             return;
         }
@@ -217,18 +216,18 @@ impl<const W: usize> Bully<W> {
                 }
                 turn.node.state.up = up.with(request.from).without(me);
                 if turn.save_group(Some(*request)) {
-                    self.accept_ready(turn, request);
+                    Self::accept_ready(turn, request);
                 }
             }
             _ => {}
         }
-        self.heard(turn, request.from);
+        Self::heard(turn, request.from);
     }
 
     /// The state vector with the definition is durable.
-    pub(super) fn accept_ready(&mut self, turn: &mut Turn<'_, W>, request: &Request) {
+    pub(super) fn accept_ready(turn: &mut Turn<W>, request: &Request) {
         if turn.accept_ready(request, Message::ReadyAck { accepted: true }) {
-            self.heard(turn, request.from);
+            Self::heard(turn, request.from);
         }
     }
 }

@@ -13,10 +13,12 @@
 //! direction or in both, therefore causes no election. (A new group cannot form over it.)
 
 use super::{FailureDetector, Watch};
+use crate::answers::Request;
 use crate::config::Config;
 use crate::id::{GroupId, NodeId, NodeSet};
+use crate::phase::Phase;
 use crate::state::Status;
-use crate::station::{Request, Turn};
+use crate::station::Turn;
 use crate::time::{Duration, Instant};
 use crate::timers::Timer;
 use crate::wire::{Kind, Message};
@@ -83,7 +85,7 @@ impl<const W: usize> Indirect<W> {
     }
 }
 
-impl<const W: usize> Turn<'_, W> {
+impl<const W: usize> Turn<W> {
     /// Opens a round that asks some other members about `about`; `false` if there is nobody to ask,
     /// or another detector at work.
     pub fn inquire(&mut self, about: NodeSet<W>) -> bool {
@@ -107,7 +109,8 @@ impl<const W: usize> Turn<'_, W> {
                 next = others.next_after(member);
             }
         }
-        self.open_round(asked, Kind::Heard, wait);
+        self.node.phase = Phase::Inquire;
+        self.open_round(Kind::Heard, asked, wait);
         self.send_inquiry();
         self.arm_early_repeat();
         true
@@ -147,7 +150,7 @@ impl<const W: usize> Turn<'_, W> {
         about: &NodeSet<W>,
     ) -> bool {
         let me = self.me();
-        let node = &mut *self.node;
+        let node = &mut self.node;
         let (Watch::Indirect(indirect), Some(coordinator)) =
             (&mut node.watch, node.state.coordinator)
         else {

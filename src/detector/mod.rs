@@ -97,10 +97,10 @@ impl<const W: usize> FailureDetector<W> for Watch<W> {
     }
 }
 
-impl<const W: usize> Turn<'_, W> {
+impl<const W: usize> Turn<W> {
     /// The coordinator of this node's group was heard.
     pub fn sign_of_life(&mut self) {
-        let node = &mut *self.node;
+        let node = &mut self.node;
         if let (Some(coordinator), Some(group)) = (node.state.coordinator, node.state.group) {
             node.watch.heard(node.now, (coordinator, group), &node.config);
         }

@@ -2,49 +2,51 @@
 //! Accept and Ready.
 
 use super::coordinator::INVITEES_ROOM;
-use super::{Forward, Invitation, Phase};
+use super::{Forward, Invitation};
+use crate::answers::Request;
 use crate::errata::Erratum;
 use crate::id::{GroupId, NodeId, NodeSet};
+use crate::phase::Phase;
 use crate::state::Status;
-use crate::station::{Request, Turn};
+use crate::station::Turn;
 use crate::time::Duration;
 use crate::timers::Timer;
 use crate::wire::{InviteeList, Invitees, Kind, Message, Reject};
 
 impl<const W: usize> Invitation<W> {
+    #[inline(never)] // short jumps
     pub fn request(
-        &mut self,
-        turn: &mut Turn<'_, W>,
+        turn: &mut Turn<W>,
         request: &Request,
-        message: Message<'_, W>,
+        message: &Message<'_, W>,
     ) -> Result<(), Reject> {
         let from = request.from;
         if turn.node.config.errata.has(Erratum::E11) && turn.node.state.coordinator == Some(from) {
-            self.heard(turn);
+            Self::heard(turn);
         }
-        match message {
+        match *message {
             Message::AreYouCoordinator { group, roll_call } if group.coordinator == from => {
-                self.are_you_coordinator(turn, request, group, roll_call);
+                Self::are_you_coordinator(turn, request, group, roll_call);
             }
             Message::AreYouThere { group, status } => {
-                self.are_you_there(turn, request, group, status);
+                Self::are_you_there(turn, request, group, status);
             }
             Message::Invitation { group, invitees } => {
-                self.invitation(turn, request, group, invitees);
+                Self::invitation(turn, request, group, invitees);
             }
             Message::Accept { group } => {
-                self.accepted(turn, request, group);
+                Self::accepted(turn, request, group);
             }
             Message::Ready { group, up, definition } if group.coordinator == from => {
-                self.ready(turn, request, group, up, definition);
+                Self::ready(turn, request, group, up, definition);
             }
             Message::Beat { group, .. } if group.coordinator == from => {
-                self.beat_heard(turn, from, group);
+                Self::beat_heard(turn, from, group);
             }
-            Message::Leaving { .. } => self.leaving(turn, from),
+            Message::Leaving { .. } => Self::leaving(turn, from),
             Message::HaveYouHeard { group, about } => {
                 if turn.have_you_heard(request, group, &about) {
-                    self.defer_probe(turn);
+                    Self::defer_probe(turn);
                 }
             }
             Message::AreYouCoordinator { .. } | Message::Ready { .. } | Message::Beat { .. } => {
@@ -56,13 +58,7 @@ impl<const W: usize> Invitation<W> {
     }
 
     /// I3
-    fn are_you_coordinator(
-        &mut self,
-        turn: &mut Turn<'_, W>,
-        request: &Request,
-        group: GroupId,
-        roll_call: bool,
-    ) {
+    fn are_you_coordinator(turn: &mut Turn<W>, request: &Request, group: GroupId, roll_call: bool) {
         let state = &turn.node.state;
         let coordinates = state.status == Status::Normal && turn.node.is_coordinator();
         let yes = coordinates || turn.is_lone_observer();
@@ -72,17 +68,16 @@ impl<const W: usize> Invitation<W> {
             turn.answer(request, Message::AycAns { yes, group: own_group, up });
         }
         if group.is(&own_group) {
-            self.heard(turn);
+            Self::heard(turn);
         } else if !turn.node.config.preempt {
             // It sends no Beat meanwhile, and may have to be invited by this node.
-            self.foreign_beat(turn, request.from);
+            Self::foreign_beat(turn, request.from);
         }
     }
 
     /// I17
     fn are_you_there(
-        &mut self,
-        turn: &mut Turn<'_, W>,
+        turn: &mut Turn<W>,
         request: &Request,
         group: Option<GroupId>,
         status: Status,
@@ -91,7 +86,7 @@ impl<const W: usize> Invitation<W> {
         if !request.named {
             // A higher member of this group probes the coordinator.
             if same && turn.may_take_over(request.from) {
-                self.defer_probe(turn);
+                Self::defer_probe(turn);
             }
             return;
         }
@@ -107,10 +102,10 @@ impl<const W: usize> Invitation<W> {
         }
     }
 
-    fn beat_heard(&mut self, turn: &mut Turn<'_, W>, from: NodeId, group: GroupId) {
+    fn beat_heard(turn: &mut Turn<W>, from: NodeId, group: GroupId) {
         let state = &turn.node.state;
         match state.group {
-            Some(mine) if mine == group => self.heard(turn),
+            Some(mine) if mine == group => Self::heard(turn),
             // One's own coordinator has gone on to another group without this node.
             Some(mine)
                 if state.coordinator == Some(from)
@@ -118,16 +113,15 @@ impl<const W: usize> Invitation<W> {
                     && mine.number < group.number
                     && !turn.node.config.errata.has(Erratum::E11) =>
             {
-                self.recovery(turn);
+                Self::recovery(turn);
             }
-            _ => self.foreign_beat(turn, from),
+            _ => Self::foreign_beat(turn, from),
         }
     }
 
     /// I7: only a node that is Normal in the group that it is asked to leave comes along.
     fn invitation(
-        &mut self,
-        turn: &mut Turn<'_, W>,
+        turn: &mut Turn<W>,
         request: &Request,
         group: GroupId,
         invitees: Invitees<'_, W>,
@@ -142,7 +136,7 @@ impl<const W: usize> Invitation<W> {
             let any_group = errata.has(Erratum::E13) || errata.has(Erratum::E14);
             invited |= members.contains(me) && (leave == own_group || any_group);
         }
-        if own_group == group && self.phase == Phase::Accepting && named.contains(me) {
+        if own_group == group && turn.node.phase == Phase::Accepting && named.contains(me) {
             // Accepted already, but the inviter does not know.
             turn.send_round(group.coordinator, Message::Accept { group });
             return;
@@ -157,27 +151,27 @@ impl<const W: usize> Invitation<W> {
         }
         let was_coordinator = turn.node.is_coordinator();
         let left_behind = turn.node.state.up.difference(&named).without(request.from);
-        self.stop(turn);
+        Self::stop(turn);
         let state = &mut turn.node.state;
         state.status = Status::Election;
         state.coordinator = Some(group.coordinator);
         state.group = Some(group);
         state.up = NodeSet::EMPTY;
         if was_coordinator && !left_behind.is_empty() {
-            self.forward = Some(Forward { leave: own_group, members: left_behind });
+            turn.node.invitation.forward = Some(Forward { leave: own_group, members: left_behind });
         }
-        self.phase = Phase::Accepting;
+        turn.node.phase = Phase::Accepting;
         let wait = turn.node.config.timing.patient();
-        turn.open_round(NodeSet::only(group.coordinator), Kind::AcceptAns, wait);
+        turn.open_round(Kind::AcceptAns, NodeSet::only(group.coordinator), wait);
         turn.set_timer(Timer::Limit, turn.node.config.timing.limit());
-        self.send_request(turn);
+        Self::send_request(turn);
         turn.set_timer(Timer::Repeat, turn.node.config.timing.t);
     }
 
     /// The members whom the Invitation did not name learn of it from their old coordinator.
     #[inline(never)] // so that the list lies on the stack only when it is sent
-    pub(super) fn send_forward(&mut self, turn: &mut Turn<'_, W>, group: GroupId) {
-        let Some(Forward { leave, members }) = self.forward else { return };
+    pub(super) fn send_forward(turn: &mut Turn<W>, group: GroupId) {
+        let Some(Forward { leave, members }) = turn.node.invitation.forward else { return };
         let mut list = InviteeList::<INVITEES_ROOM>::default();
         if list.push(leave, &members) {
             let invitees = list.entries();
@@ -186,16 +180,15 @@ impl<const W: usize> Invitation<W> {
     }
 
     /// I9: the inviter counts on this node.
-    pub(super) fn accept_confirmed(&mut self, turn: &mut Turn<'_, W>) {
-        self.forward = None;
+    pub(super) fn accept_confirmed(turn: &mut Turn<W>) {
+        turn.node.invitation.forward = None;
         turn.node.state.status = Status::Reorganization;
-        self.wait(turn);
+        Self::wait(turn);
     }
 
     /// I13: the definition is made durable, then the node is Normal and says so.
     fn ready(
-        &mut self,
-        turn: &mut Turn<'_, W>,
+        turn: &mut Turn<W>,
         request: &Request,
         group: GroupId,
         up: NodeSet<W>,
@@ -203,19 +196,19 @@ impl<const W: usize> Invitation<W> {
     ) {
         let me = turn.me();
         let waiting = turn.status() == Status::Reorganization
-            || self.phase == Phase::Accepting && !turn.node.config.errata.has(Erratum::E15);
+            || turn.node.phase == Phase::Accepting && !turn.node.config.errata.has(Erratum::E15);
         if !group.is(&turn.node.state.group) || turn.node.is_coordinator() {
             turn.answer(request, Message::ReadyAns { ok: false });
             return;
         }
         if turn.status() == Status::Normal {
             turn.answer(request, Message::ReadyAns { ok: true });
-            self.heard(turn);
+            Self::heard(turn);
             return;
         }
         if !up.contains(me) {
             // The merge closed before this node's Accept came in.
-            self.recovery(turn);
+            Self::recovery(turn);
             return;
         }
         if !waiting {
@@ -225,22 +218,22 @@ impl<const W: usize> Invitation<W> {
         if turn.node.saving.is_some() || !turn.define(definition) {
             return;
         }
-        if self.phase == Phase::Accepting {
+        if turn.node.phase == Phase::Accepting {
             // Ready overtook AcceptAns, and says as much.
-            self.accept_confirmed(turn);
+            Self::accept_confirmed(turn);
         }
         turn.node.state.up = up.with(request.from).without(me);
         if turn.save_group(Some(*request)) {
-            self.accept_ready(turn, request);
+            Self::accept_ready(turn, request);
         }
-        self.heard(turn);
+        Self::heard(turn);
     }
 
     /// The state vector with the definition is durable.
-    pub(super) fn accept_ready(&mut self, turn: &mut Turn<'_, W>, request: &Request) {
+    pub(super) fn accept_ready(turn: &mut Turn<W>, request: &Request) {
         if turn.accept_ready(request, Message::ReadyAns { ok: true }) {
             turn.cancel(Timer::Limit);
-            self.heard(turn);
+            Self::heard(turn);
         }
     }
 }

@@ -27,32 +27,11 @@ mod tests;
 
 use crate::effects::Note;
 use crate::id::{GroupId, NodeId, NodeSet, PerNode};
+use crate::phase::Phase;
 use crate::state::{Definition, Status};
 use crate::station::Turn;
 use crate::time::{Duration, Instant};
 use crate::timers::Timer;
-
-/// What the node is in the middle of. One thing at a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    Idle,
-    /// Check: who else is a coordinator?
-    Check,
-    /// A higher coordinator should invite first.
-    Defer,
-    /// Merge: invitations are out.
-    Merge,
-    /// The application shares out the work.
-    Reorg,
-    /// Here is the definition.
-    Distribute,
-    /// An invitation is accepted; the inviter has not confirmed it.
-    Accepting,
-    /// Timeout: is the coordinator of this group there?
-    Probe,
-    /// Has anybody heard of the nodes that this one misses?
-    Inquire,
-}
 
 /// What another coordinator said of its group.
 #[derive(Debug, Clone, Copy)]
@@ -68,10 +47,11 @@ struct Forward<const W: usize> {
     members: NodeSet<W>,
 }
 
+/// What Invitation remembers from event to event. Its procedures are handed the whole [`Turn`], which
+/// holds this, too.
 #[derive(Debug)]
 #[repr(C)] // see `Station`
 pub struct Invitation<const W: usize> {
-    phase: Phase,
     /// The Check that is under way asks every node, not only coordinators.
     roll_call: bool,
     postponed_checks: u8,
@@ -95,7 +75,6 @@ pub struct Invitation<const W: usize> {
 impl<const W: usize> Invitation<W> {
     pub fn new() -> Self {
         Self {
-            phase: Phase::Idle,
             roll_call: false,
             others: NodeSet::EMPTY,
             other: const { PerNode::all(Other { number: 0, up: NodeSet::EMPTY }) },
@@ -111,28 +90,28 @@ impl<const W: usize> Invitation<W> {
     }
 
     /// I1: a group of one, after waking and whenever a group has fallen apart.
-    pub fn recovery(&mut self, turn: &mut Turn<'_, W>) {
-        self.stop(turn);
+    pub fn recovery(turn: &mut Turn<W>) {
+        Self::stop(turn);
         let group = turn.next_group();
         let me = turn.me();
         let state = &mut turn.node.state;
         state.group = Some(group);
         if turn.node.config.is_observer() {
-            self.lone_observer(turn);
+            Self::lone_observer(turn);
             return;
         }
         state.coordinator = Some(me);
-        self.alone(turn);
+        Self::alone(turn);
         // Hear for a period of Beats who else is there; then ask.
         let timing = &turn.node.config.timing;
         let soon = timing.beat + timing.tm;
         turn.set_timer(Timer::Check, soon);
-        self.foreign_beats_until = turn.node.now + soon;
+        turn.node.invitation.foreign_beats_until = turn.node.now + soon;
     }
 
     /// An observer without a coordinator is in no state to work. Its group number serves for others
     /// to invite it, and its Beats for them to find it.
-    fn lone_observer(&mut self, turn: &mut Turn<'_, W>) {
+    fn lone_observer(turn: &mut Turn<W>) {
         let state = &mut turn.node.state;
         state.coordinator = None;
         state.up = NodeSet::EMPTY;
@@ -143,27 +122,27 @@ impl<const W: usize> Invitation<W> {
     }
 
     /// A node leaves on purpose: what would follow from its silence follows at once.
-    fn leaving(&mut self, turn: &mut Turn<'_, W>, from: NodeId) {
+    fn leaving(turn: &mut Turn<W>, from: NodeId) {
         turn.departed(from);
         let state = &turn.node.state;
         let normal = state.status == Status::Normal;
         if state.coordinator == Some(from) {
             if !normal {
-                self.recovery(turn);
+                Self::recovery(turn);
             } else if turn.heirs_above().is_empty() {
-                self.coordinator_is_dead(turn);
+                Self::coordinator_is_dead(turn);
             } else {
-                self.defer_probe(turn);
+                Self::defer_probe(turn);
             }
         } else if turn.node.is_coordinator() && state.up.contains(from) {
-            match self.phase {
+            match turn.node.phase {
                 Phase::Merge => turn.node.state.up.remove(from),
                 Phase::Distribute => {
                     turn.node.state.up.remove(from);
-                    self.distribution_failed(turn);
+                    Self::distribution_failed(turn);
                 }
                 _ if normal => {
-                    self.reform(turn, turn.node.state.up.without(from));
+                    Self::reform(turn, turn.node.state.up.without(from));
                 }
                 _ => {}
             }
@@ -171,11 +150,11 @@ impl<const W: usize> Invitation<W> {
     }
 
     /// The group of this node has no other members: `single(g)` needs no agreement.
-    fn alone(&mut self, turn: &mut Turn<'_, W>) {
+    fn alone(turn: &mut Turn<W>) {
         turn.node.state.up = NodeSet::EMPTY;
         turn.node.state.definition = Some(Definition::SINGLE);
         turn.node.state.status = Status::Normal;
-        self.phase = Phase::Idle;
+        turn.node.phase = Phase::Idle;
         // Saved, but nothing waits for it.
         let _lazily = turn.save();
         turn.start_application();
@@ -184,111 +163,101 @@ impl<const W: usize> Invitation<W> {
     }
 
     /// The paper's STOP: whatever was under way is void, and the application rests.
-    fn stop(&mut self, turn: &mut Turn<'_, W>) {
-        self.phase = Phase::Idle;
+    fn stop(turn: &mut Turn<W>) {
         turn.close_round();
         turn.cancel(Timer::Quiet);
         turn.cancel(Timer::Limit);
         turn.cancel(Timer::Beat);
         turn.node.saving = None;
-        self.forward = None;
-        self.old = None;
-        self.defer_until = None;
+        turn.node.invitation.forward = None;
+        turn.node.invitation.old = None;
+        turn.node.invitation.defer_until = None;
         turn.stop_application();
     }
 
-    pub fn timer(&mut self, turn: &mut Turn<'_, W>, timer: Timer) {
+    pub fn timer(turn: &mut Turn<W>, timer: Timer) {
         match timer {
-            Timer::Phase => self.phase_ended(turn),
-            Timer::Repeat => self.repeat(turn),
-            Timer::Quiet => self.timeout(turn),
-            Timer::Check => self.check_due(turn),
+            Timer::Phase => Self::phase_ended(turn),
+            Timer::Repeat => Self::repeat(turn),
+            Timer::Quiet => Self::timeout(turn),
+            Timer::Check => Self::check_due(turn),
             Timer::Beat => turn.beat(),
             // I20: the group that this node accepted has not become Normal in time.
             Timer::Limit if turn.status() != Status::Normal && !turn.node.is_coordinator() => {
-                self.recovery(turn);
+                Self::recovery(turn);
             }
             Timer::Limit | Timer::Answer | Timer::Greeting | Timer::Hello => {}
         }
     }
 
     /// I16: the coordinator has been silent for too long.
-    fn timeout(&mut self, turn: &mut Turn<'_, W>) {
+    fn timeout(turn: &mut Turn<W>) {
         let Some(coordinator) = turn.node.state.coordinator else { return };
-        if self.phase != Phase::Idle || coordinator == turn.me() {
+        if turn.node.phase != Phase::Idle || coordinator == turn.me() {
             return;
         }
-        if turn.ask_about_coordinator(coordinator) {
-            self.phase = Phase::Inquire;
-        } else {
-            self.probe(turn, coordinator);
+        if !turn.ask_about_coordinator(coordinator) {
+            turn.probe(coordinator);
         }
     }
 
-    fn probe(&mut self, turn: &mut Turn<'_, W>, coordinator: NodeId) {
-        self.phase = Phase::Probe;
-        turn.probe(coordinator);
-    }
-
-    fn inquiry_ended(&mut self, turn: &mut Turn<'_, W>) {
+    fn inquiry_ended(turn: &mut Turn<W>) {
         let missed = turn.missed();
-        self.phase = Phase::Idle;
         turn.close_round();
         match turn.node.state.coordinator {
             Some(coordinator) if coordinator != turn.me() => {
                 if missed.is_empty() {
                     turn.arm_quiet();
                 } else {
-                    self.probe(turn, coordinator);
+                    turn.probe(coordinator);
                 }
             }
             _ if missed.is_empty() => {}
             // I21: re-form without the members that are gone.
             _ => {
-                self.reform(turn, turn.node.state.up.difference(&missed));
+                Self::reform(turn, turn.node.state.up.difference(&missed));
             }
         }
     }
 
     /// A sign of life of the coordinator of this very group.
-    fn heard(&mut self, turn: &mut Turn<'_, W>) {
+    fn heard(turn: &mut Turn<W>) {
         if turn.node.is_coordinator() {
             return;
         }
         turn.sign_of_life();
-        match self.phase {
-            Phase::Inquire => self.wait(turn),
-            Phase::Probe => self.suspicion_was_wrong(turn),
+        match turn.node.phase {
+            Phase::Inquire => Self::wait(turn),
+            Phase::Probe => Self::suspicion_was_wrong(turn),
             Phase::Idle => turn.arm_quiet(),
             _ => {}
         }
     }
 
-    fn suspicion_was_wrong(&mut self, turn: &mut Turn<'_, W>) {
+    fn suspicion_was_wrong(turn: &mut Turn<W>) {
         if let Some(coordinator) = turn.node.state.coordinator {
             turn.answered_probe(coordinator);
         }
-        self.wait(turn);
+        Self::wait(turn);
     }
 
     /// Back to Idle; this member waits for a sign of life.
-    fn wait(&mut self, turn: &mut Turn<'_, W>) {
-        self.phase = Phase::Idle;
+    fn wait(turn: &mut Turn<W>) {
         turn.close_round();
         turn.arm_quiet();
     }
 
     /// A higher member of this group is probing the coordinator: leave it to that node for two T.
-    fn defer_probe(&mut self, turn: &mut Turn<'_, W>) {
-        if matches!(self.phase, Phase::Probe | Phase::Inquire) {
-            self.wait(turn);
+    fn defer_probe(turn: &mut Turn<W>) {
+        if matches!(turn.node.phase, Phase::Probe | Phase::Inquire) {
+            Self::wait(turn);
         }
-        if self.phase == Phase::Idle {
+        if turn.node.phase == Phase::Idle {
             turn.postpone_quiet(Duration::ZERO);
         }
     }
 
-    fn rank_above(&self, turn: &Turn<'_, W>, other: NodeId) -> bool {
+    fn rank_above(turn: &Turn<W>, other: NodeId) -> bool {
         turn.node.config.outranks(turn.me(), other)
     }
 }

@@ -35,7 +35,7 @@ const CLASHES: u8 = 3;
 /// The instance of the sender itself; no board has it.
 const FALLEN_SILENT: u32 = 0;
 
-impl<const W: usize> Turn<'_, W> {
+impl<const W: usize> Turn<W> {
     /// Whether a datagram in this node's name is more than an echo of what it sent itself.
     pub(super) fn is_strange(&self, header: &Header) -> bool {
         let own = header.boot == self.node.boot && header.sequence <= self.node.link.sequence;

@@ -13,7 +13,7 @@ use crate::id::NodeSet;
 use crate::station::Turn;
 use crate::wire::{Destination, Envelope, Frame, Kind, Message, Reject};
 
-impl<const W: usize> Turn<'_, W> {
+impl<const W: usize> Turn<W> {
     pub(super) fn open_clear<'a>(&mut self, datagram: &'a [u8]) -> Result<Opened<'a>, Reject> {
         let frame = Frame::new_checked(datagram)?;
         if !frame.kind.is_of_version_1() {

@@ -24,7 +24,7 @@ impl<const W: usize> Station<W> {
     }
 }
 
-impl<const W: usize> Turn<'_, W> {
+impl<const W: usize> Turn<W> {
     /// The boot epoch is durable. Nodes that wake together do not all speak at once.
     pub(crate) fn begin_greeting(&mut self) {
         self.node.link.woke = self.node.now;

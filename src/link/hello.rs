@@ -14,7 +14,7 @@ use crate::wire::{Destination, EchoList, Envelope, Frame, Message, Reject};
 /// all repeats of an election that fails again and again, is about twelve.
 pub(super) const REQUESTS_PER_T_MAX: u8 = 32;
 
-impl<const W: usize> Turn<'_, W> {
+impl<const W: usize> Turn<W> {
     /// A Hello, of which `named` says whether its questions concern this node.
     #[inline(never)] // so that its size is seen to be the link's
     pub(crate) fn hello(

@@ -7,7 +7,7 @@ use crate::id::NodeId;
 use crate::station::{Station, Turn};
 use crate::wire::{self, Destination, Reject};
 
-impl<const W: usize> Turn<'_, W> {
+impl<const W: usize> Turn<W> {
     /// Opens a datagram and notes its boot and number, and whether it proves its sender.
     #[inline(never)] // so that its size is seen to be the link's
     pub(crate) fn open<'a>(&mut self, datagram: &'a mut [u8]) -> Result<Opened<'a>, Reject> {

@@ -103,6 +103,7 @@ fn cipher(key: &LinkKey) -> ChaCha20Poly1305 {
 /// Writes a sealed datagram and returns its length, or `None` if there was no room. `receiver` is
 /// the boot epoch in which the receiver is known; a reply has it in its envelope.
 #[must_use]
+#[inline(never)] // so that its size is seen to be the link's
 pub fn seal<const W: usize>(
     header: &Header,
     key: &LinkKey,

@@ -4,7 +4,7 @@ extern crate std;
 
 use super::{Event, Node};
 use crate::config::{Algorithm, Config, Durability, Timing};
-use crate::effects::{Effect, Effects, FailCause, Note, Ticket};
+use crate::effects::{Effect, FailCause, Note, Ticket};
 use crate::id::{GroupId, NodeId, NodeSet};
 use crate::key::{KEY_BYTES, Keys, LinkKey};
 use crate::link::{Header, look_into, seal};
@@ -192,7 +192,7 @@ impl<const W: usize> Acts<W> {
 
 impl<const W: usize> Node<W> {
     pub fn station(&self) -> &Station<W> {
-        &self.station
+        &self.turn.node
     }
 }
 
@@ -212,7 +212,6 @@ pub struct Bench<const W: usize> {
     /// The versions of the datagrams of the last step.
     pub versions: Vec<u8>,
     last_tick: Instant,
-    effects: Effects<W>,
 }
 
 impl<const W: usize> Bench<W> {
@@ -227,7 +226,6 @@ impl<const W: usize> Bench<W> {
             hellos: Vec::new(),
             versions: Vec::new(),
             last_tick: Instant(0),
-            effects: Effects::default(),
         }
     }
 
@@ -264,14 +262,14 @@ impl<const W: usize> Bench<W> {
         if matches!(event, Event::Boot { .. } | Event::Tick) {
             self.last_tick = self.now;
         }
-        self.node.step(self.now, event, &mut self.effects);
-        assert_eq!(self.effects.overflowed(), 0, "effects were lost");
+        let effects = self.node.step(self.now, event);
+        assert_eq!(effects.overflowed(), 0, "effects were lost");
         let version = |effect| match effect {
             Effect::Send { datagram, .. } => datagram.first().copied(),
             _ => None,
         };
-        self.versions = self.effects.iter().filter_map(version).collect();
-        let mut acts: Vec<_> = self.effects.iter().map(decoded).collect();
+        self.versions = effects.iter().filter_map(version).collect();
+        let mut acts: Vec<_> = effects.iter().map(decoded).collect();
         acts.retain(|act| match act {
             Act::Sent(sent) if sent.message.kind() == Kind::Hello => {
                 self.hellos.push(*sent);
@@ -286,7 +284,7 @@ impl<const W: usize> Bench<W> {
 
     /// Until when the datagrams of the last step may leave.
     pub fn leaves_by(&self) -> Option<Instant> {
-        self.effects.leaves_by()
+        self.node.effects().leaves_by()
     }
 
     pub fn state(&self) -> &StateVector<W> {
@@ -319,11 +317,11 @@ impl<const W: usize> Bench<W> {
 
     /// How long until this timer is due.
     pub fn due_in(&self, timer: Timer) -> Option<Duration> {
-        self.node.station.timers.deadline(timer).map(|at| at.since(self.now))
+        self.node.turn.node.timers.deadline(timer).map(|at| at.since(self.now))
     }
 
     pub fn station_mut(&mut self) -> &mut Station<W> {
-        &mut self.node.station
+        &mut self.node.turn.node
     }
 
     // --- time -------------------------------------------------------------------------------
@@ -362,7 +360,7 @@ impl<const W: usize> Bench<W> {
         for _ in 0..1000 {
             assert!(self.due_in(timer).is_some(), "{timer:?} is not set");
             let deadline = self.node.next_deadline().expect("a deadline");
-            let first = self.node.station.timers.clone().take_due(deadline);
+            let first = self.node.turn.node.timers.clone().take_due(deadline);
             let acts = self.next();
             if first == Some(timer) {
                 return acts;
@@ -427,7 +425,7 @@ impl<const W: usize> Bench<W> {
 
     pub fn reply_datagram(&self, from: u8, message: Message<'_, W>) -> Vec<u8> {
         let to = Destination::Node(self.node.config().id);
-        let call = self.node.station.call.number();
+        let call = self.node.turn.node.call.number();
         let envelope = Envelope::Reply { requester_boot: self.node.boot_epoch() };
         self.datagram(from, to, call, envelope, message)
     }
@@ -493,5 +491,6 @@ fn decoded<const W: usize>(effect: Effect<'_, W>) -> Act<W> {
         Effect::StartApplication => Effect::StartApplication,
         Effect::FailSelf(cause) => Effect::FailSelf(cause),
         Effect::Note(note) => Effect::Note(note),
+        Effect::Election(group) => Effect::Election(group),
     })
 }

@@ -74,34 +74,18 @@ mod tests;
 use crate::budget::Budget;
 use crate::effects::Note;
 use crate::id::{NodeId, NodeSet};
+use crate::phase::Phase;
 use crate::state::Status;
 use crate::station::Turn;
 use crate::time::Instant;
 use crate::timers::Timer;
 use crate::wire::{Incumbent, Lap};
 
-/// What the node is in the middle of. One thing at a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    /// Just booted: what was sent to the node's earlier life may still arrive.
-    Waking,
-    Idle,
-    /// The token is on its way to the next node.
-    Hop,
-    /// The application shares out the work.
-    Reorg,
-    /// Check: are all of you Normal?
-    Check,
-    /// Timeout: is the coordinator of this group there?
-    Probe,
-    /// Has anybody heard of the nodes that this one misses?
-    Inquire,
-}
-
+/// What Ring remembers from event to event. Its procedures are handed the whole [`Turn`], which holds
+/// this, too.
 #[derive(Debug)]
 #[repr(C)] // see `Station`
 pub struct Ring<const W: usize> {
-    phase: Phase,
     /// The latest lap of its run that the node took part in.
     lap: Lap,
     /// Who is to take the token.
@@ -123,7 +107,6 @@ pub struct Ring<const W: usize> {
 impl<const W: usize> Ring<W> {
     pub fn new() -> Self {
         Self {
-            phase: Phase::Waking,
             round: 0,
             joined: Instant(0),
             lap: Lap::Elect,
@@ -138,87 +121,82 @@ impl<const W: usize> Ring<W> {
     }
 
     /// R1: the node has woken and its boot epoch is durable.
-    pub fn recovery(&mut self, turn: &mut Turn<'_, W>) {
+    pub fn recovery(turn: &mut Turn<W>) {
+        turn.node.phase = Phase::Waking;
         turn.set_timer(Timer::Phase, turn.node.config.timing.waking());
     }
 
-    pub fn timer(&mut self, turn: &mut Turn<'_, W>, timer: Timer) {
+    pub fn timer(turn: &mut Turn<W>, timer: Timer) {
         match timer {
-            Timer::Phase => self.phase_ended(turn),
-            Timer::Repeat => self.repeat(turn),
-            Timer::Quiet => self.timeout(turn),
-            Timer::Check => self.check(turn),
+            Timer::Phase => Self::phase_ended(turn),
+            Timer::Repeat => Self::repeat(turn),
+            Timer::Quiet => Self::timeout(turn),
+            Timer::Check => Self::check(turn),
             Timer::Beat => turn.beat(),
-            Timer::Limit => self.limit(turn),
+            Timer::Limit => Self::limit(turn),
             Timer::Answer | Timer::Greeting | Timer::Hello => {}
         }
     }
 
     /// R16: the run has come to nothing.
-    fn limit(&mut self, turn: &mut Turn<'_, W>) {
+    fn limit(turn: &mut Turn<W>) {
         let own = turn.node.state.halted_by.is_some_and(|run| run.coordinator == turn.me());
         if own {
-            self.failed_runs = self.failed_runs.saturating_add(1);
+            turn.node.ring.failed_runs = turn.node.ring.failed_runs.saturating_add(1);
         }
-        self.start(turn, NodeSet::EMPTY);
+        Self::start(turn, NodeSet::EMPTY);
     }
 
     /// R17: the coordinator has been silent for too long.
-    fn timeout(&mut self, turn: &mut Turn<'_, W>) {
+    fn timeout(turn: &mut Turn<W>) {
         let Some(coordinator) = turn.node.state.coordinator else { return };
-        if self.phase != Phase::Idle || coordinator == turn.me() || turn.status() != Status::Normal
+        if turn.node.phase != Phase::Idle
+            || coordinator == turn.me()
+            || turn.status() != Status::Normal
         {
             return;
         }
-        if turn.ask_about_coordinator(coordinator) {
-            self.phase = Phase::Inquire;
-        } else {
-            self.probe(turn, coordinator);
+        if !turn.ask_about_coordinator(coordinator) {
+            turn.probe(coordinator);
         }
     }
 
-    fn probe(&mut self, turn: &mut Turn<'_, W>, coordinator: NodeId) {
-        self.phase = Phase::Probe;
-        turn.probe(coordinator);
-    }
-
-    fn inquiry_ended(&mut self, turn: &mut Turn<'_, W>) {
+    fn inquiry_ended(turn: &mut Turn<W>) {
         let missed = turn.missed();
-        self.wait(turn);
+        Self::wait(turn);
         match turn.node.state.coordinator {
             _ if missed.is_empty() => {}
-            Some(coordinator) if coordinator != turn.me() => self.probe(turn, coordinator),
-            _ => self.start(turn, missed),
+            Some(coordinator) if coordinator != turn.me() => turn.probe(coordinator),
+            _ => Self::start(turn, missed),
         }
     }
 
     /// A higher member is on the case of the coordinator. Its token may take a while to get here.
-    fn defer(&mut self, turn: &mut Turn<'_, W>) {
-        if matches!(self.phase, Phase::Probe | Phase::Inquire) {
-            self.wait(turn);
+    fn defer(turn: &mut Turn<W>) {
+        if matches!(turn.node.phase, Phase::Probe | Phase::Inquire) {
+            Self::wait(turn);
         }
         let lap = turn.node.config.timing.lap(turn.node.config.members().len());
         turn.postpone_quiet(lap);
     }
 
     /// R26: a node leaves on purpose. What would follow from its silence follows at once.
-    fn leaving(&mut self, turn: &mut Turn<'_, W>, from: NodeId) {
+    fn leaving(turn: &mut Turn<W>, from: NodeId) {
         turn.departed(from);
         let state = &turn.node.state;
         if state.coordinator == Some(from) && !turn.heirs_above().is_empty() {
-            self.defer(turn);
+            Self::defer(turn);
         } else if state.coordinator == Some(from)
             || turn.node.is_coordinator() && state.up.contains(from)
         {
-            self.start(turn, NodeSet::EMPTY);
-        } else if self.phase == Phase::Hop && self.next == Some(from) {
-            self.hop_failed(turn);
+            Self::start(turn, NodeSet::EMPTY);
+        } else if turn.node.phase == Phase::Hop && turn.node.ring.next == Some(from) {
+            Self::hop_failed(turn);
         }
     }
 
     /// Back to Idle; a Normal member waits for a sign of life.
-    fn wait(&mut self, turn: &mut Turn<'_, W>) {
-        self.phase = Phase::Idle;
+    fn wait(turn: &mut Turn<W>) {
         turn.close_round();
         if turn.status() == Status::Normal && !turn.node.is_coordinator() {
             turn.arm_quiet();
@@ -226,52 +204,52 @@ impl<const W: usize> Ring<W> {
     }
 
     /// A sign of life of the coordinator of this very group.
-    fn heard(&mut self, turn: &mut Turn<'_, W>) {
+    fn heard(turn: &mut Turn<W>) {
         turn.sign_of_life();
-        if let (Phase::Probe, Some(coordinator)) = (self.phase, turn.node.state.coordinator) {
+        if let (Phase::Probe, Some(coordinator)) = (turn.node.phase, turn.node.state.coordinator) {
             turn.answered_probe(coordinator);
         }
-        if matches!(self.phase, Phase::Idle | Phase::Probe | Phase::Inquire) {
-            self.wait(turn);
+        if matches!(turn.node.phase, Phase::Idle | Phase::Probe | Phase::Inquire) {
+            Self::wait(turn);
         }
     }
 
     /// Somebody's message shows that the group of this node is not as it should be.
-    fn provoked(&mut self, turn: &mut Turn<'_, W>, by: NodeId) {
-        if self.provocations.take(turn.node.now, turn.node.config.timing.check) {
+    fn provoked(turn: &mut Turn<W>, by: NodeId) {
+        if turn.node.ring.provocations.take(turn.node.now, turn.node.config.timing.check) {
             turn.note(Note::ProvokedBy(by));
-            self.start(turn, NodeSet::EMPTY);
+            Self::start(turn, NodeSet::EMPTY);
         }
     }
 
-    fn phase_ended(&mut self, turn: &mut Turn<'_, W>) {
-        match self.phase {
+    fn phase_ended(turn: &mut Turn<W>) {
+        match turn.node.phase {
             // R2; Tr
-            Phase::Waking | Phase::Reorg => self.start(turn, NodeSet::EMPTY),
-            Phase::Hop => self.hop_failed(turn),
-            Phase::Check => self.check_ended(turn),
+            Phase::Waking | Phase::Reorg => Self::start(turn, NodeSet::EMPTY),
+            Phase::Hop => Self::hop_failed(turn),
+            Phase::Check => Self::check_ended(turn),
             // R17
             Phase::Probe => {
                 let silent = *turn.node.call.awaited();
                 turn.unanswered_probe();
-                self.start(turn, silent);
+                Self::start(turn, silent);
             }
-            Phase::Inquire => self.inquiry_ended(turn),
-            Phase::Idle => {}
+            Phase::Inquire => Self::inquiry_ended(turn),
+            _ => {}
         }
     }
 
-    fn repeat(&mut self, turn: &mut Turn<'_, W>) {
-        match self.phase {
-            Phase::Hop => self.send_token(turn),
+    fn repeat(turn: &mut Turn<W>) {
+        match turn.node.phase {
+            Phase::Hop => Self::send_token(turn),
             Phase::Probe => turn.send_probe(),
             Phase::Inquire => turn.send_inquiry(),
             Phase::Check => {
-                self.send_check(turn);
+                Self::send_check(turn);
                 turn.arm_repeat(turn.node.config.timing.repeat);
                 return;
             }
-            Phase::Waking | Phase::Idle | Phase::Reorg => return,
+            _ => return,
         }
         turn.arm_early_repeat();
     }

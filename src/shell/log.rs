@@ -178,19 +178,27 @@ pub fn send(to: Destination, kind: Kind, bytes: usize) {
     );
 }
 
+pub fn election(group: GroupId) {
+    let (node, number) = (group.coordinator.get(), group.number);
+    write_note(intern!("election"), node, number);
+}
+
+fn write_note(what: Str, node: u8, number: u64) {
+    defmt::info!("{=u32} note what={=istr} node={=u8} number={=u64}", next(), what, node, number);
+}
+
 pub fn note(note: Note) {
-    let (what, node, number) = match note {
-        Note::Suspected(id) => (intern!("suspected"), id.get(), 0),
-        Note::SuspicionWrong(id) => (intern!("suspicion-wrong"), id.get(), 0),
-        Note::Foreign(id) => (intern!("foreign"), id.get(), 0),
-        Note::Election(group) => (intern!("election"), group.coordinator.get(), group.number),
-        Note::ProvokedBy(id) => (intern!("provoked"), id.get(), 0),
-        Note::HaltFromBelow(id) => (intern!("halt-from-below"), id.get(), 0),
-        Note::NotAuthentic(id) => (intern!("not-authentic"), id.get(), 0),
-        Note::IdClash(id) => (intern!("id-clash"), id.get(), 0),
-        Note::InTheClear(id) => (intern!("in-the-clear"), id.get(), 0),
-        Note::OnlyObservers => (intern!("only-observers"), 0, 0),
-        Note::Leaving(id) => (intern!("leaving"), id.get(), 0),
+    let (what, node) = match note {
+        Note::Suspected(id) => (intern!("suspected"), id.get()),
+        Note::SuspicionWrong(id) => (intern!("suspicion-wrong"), id.get()),
+        Note::Foreign(id) => (intern!("foreign"), id.get()),
+        Note::ProvokedBy(id) => (intern!("provoked"), id.get()),
+        Note::HaltFromBelow(id) => (intern!("halt-from-below"), id.get()),
+        Note::NotAuthentic(id) => (intern!("not-authentic"), id.get()),
+        Note::IdClash(id) => (intern!("id-clash"), id.get()),
+        Note::InTheClear(id) => (intern!("in-the-clear"), id.get()),
+        Note::OnlyObservers => (intern!("only-observers"), 0),
+        Note::Leaving(id) => (intern!("leaving"), id.get()),
         Note::Mute(reason) => {
             return mute(match reason {
                 MuteReason::NoEpoch => intern!("no-epoch"),
@@ -205,7 +213,7 @@ pub fn note(note: Note) {
         // Somebody should look at the wire, or at the boards.
         return defmt::warn!("{=u32} note what={=istr} node={=u8} number=0", next(), what, node);
     }
-    defmt::info!("{=u32} note what={=istr} node={=u8} number={=u64}", next(), what, node, number);
+    write_note(what, node, 0);
 }
 
 pub fn reject(reason: Reject, count: u32) {

@@ -16,7 +16,7 @@ use crate::advice::advise;
 use crate::application::Application;
 use crate::cells::task::{Answer, Request};
 use crate::cells::{ELECTION_BYTES_MAX, Path, Reason, Which};
-use crate::effects::{Effect, Effects, FailCause, Ticket};
+use crate::effects::{Effect, FailCause, Ticket};
 use crate::id::GroupId;
 use crate::key::KeyBox;
 use crate::node::{Event, Node};
@@ -66,7 +66,6 @@ fn now() -> Instant {
 #[allow(missing_debug_implementations)] // sockets and channels have none
 pub struct Member<'m, B, A, M: RawMutex, const IN: usize, const OUT: usize> {
     pub node: &'m mut Node<WORDS>,
-    pub effects: &'m mut Effects<WORDS>,
     pub board: B,
     pub application: A,
     pub stack: Stack<'m>,
@@ -300,15 +299,14 @@ where
 
     /// Hands one event to the core, and says when. Its effects are to be carried out next.
     fn hand_over(&mut self, event: Event<'_>) -> Instant {
-        let before = (self.node.state_vector().summary(), self.node.state_vector().halted_by);
         let at = now();
-        self.node.step(at, event, self.effects);
+        let lost = self.node.step(at, event).overflowed();
         let state = self.node.state_vector();
-        if before != (state.summary(), state.halted_by) {
+        if self.node.changed() {
             self.board.remember(&state.summary());
             log::state(state);
         }
-        if self.effects.overflowed() > 0 {
+        if lost > 0 {
             log::fault(defmt::intern!("effects-overflowed"));
         }
         at
@@ -320,7 +318,7 @@ where
         let mut index = 0;
         let mut since = at;
         loop {
-            let Some(effect) = self.effects.iter().nth(index) else { break };
+            let Some(effect) = self.node.effects().iter().nth(index) else { break };
             index += 1;
             match effect {
                 Effect::Send { to, kind, datagram } => {
@@ -328,7 +326,7 @@ where
                     // an answer leaves in time or not at all. What the network task then does with
                     // it is watched by the deadline timer.
                     let last = since + self.node.config().timing.tp;
-                    if now() > self.effects.leaves_by().map_or(last, |by| by.min(last)) {
+                    if now() > self.node.effects().leaves_by().map_or(last, |by| by.min(last)) {
                         self.fail(ResetCause::Deadline);
                     }
                     let address = group_address(self.node.config().network, to);
@@ -365,6 +363,7 @@ where
                 Effect::FailSelf(FailCause::Deadline) => self.fail(ResetCause::Deadline),
                 Effect::FailSelf(_) => self.fail(ResetCause::Request),
                 Effect::Note(note) => log::note(note),
+                Effect::Election(group) => log::election(group),
             }
         }
         memory.step_max = memory.step_max.max(now().since(at));

@@ -55,6 +55,7 @@ impl<'a> Reader<'a> {
         self.number(2) as u16
     }
 
+    #[inline(never)]
     pub fn u32(&mut self) -> u32 {
         self.number(4)
     }
@@ -168,13 +169,17 @@ impl<'a> Writer<'a> {
         self.slice(&[byte]);
     }
 
-    pub fn maybe_group(&mut self, group: Option<GroupId>) {
-        self.byte(group.map_or(0, |group| group.coordinator.get()));
-        self.slice(&group.map_or(0, |group| group.number).to_le_bytes());
+    pub fn maybe_group(&mut self, group: &Option<GroupId>) {
+        match group {
+            Some(group) => self.group(group),
+            None => self.slice(&[0; 9]),
+        }
     }
 
-    pub fn group(&mut self, group: GroupId) {
-        self.maybe_group(Some(group));
+    #[inline(never)]
+    pub fn group(&mut self, group: &GroupId) {
+        self.byte(group.coordinator.get());
+        self.slice(&group.number.to_le_bytes());
     }
 
     pub fn set<const W: usize>(&mut self, set: &NodeSet<W>) {

@@ -277,29 +277,29 @@ impl<'a, const W: usize> Message<'a, W> {
             Envelope::Broadcast { awaited } => w.set(awaited),
             Envelope::Reply { requester_boot } => w.slice(&requester_boot.to_le_bytes()),
         }
-        match *self {
+        match self {
             Self::AreYouThere { group, status } => {
                 w.maybe_group(group);
-                w.byte(status as u8);
+                w.byte(*status as u8);
             }
             Self::Halt { group, binding: flag }
             | Self::Beat { group, normal: flag }
             | Self::AreYouCoordinator { group, roll_call: flag } => {
                 w.group(group);
-                w.byte(flag.into());
+                w.byte((*flag).into());
             }
             Self::AreYouNormal { group }
             | Self::NewCoordinator { group }
             | Self::Accept { group } => w.group(group),
             Self::Ready { group, up, definition } => {
                 w.group(group);
-                w.set(&up);
+                w.set(up);
                 w.definition(definition);
             }
             Self::AycAns { yes, group, up } => {
-                w.byte(yes.into());
+                w.byte((*yes).into());
                 w.maybe_group(group);
-                w.set(&up);
+                w.set(up);
             }
             Self::Invitation { group, invitees } => {
                 w.group(group);
@@ -307,7 +307,7 @@ impl<'a, const W: usize> Message<'a, W> {
                 w.slice(invitees.bytes);
             }
             Self::Token(token) => {
-                w.group(token.run);
+                w.group(&token.run);
                 w.slice(&token.round.to_le_bytes());
                 w.set(&token.list);
                 w.set(&token.suspects);
@@ -319,20 +319,20 @@ impl<'a, const W: usize> Message<'a, W> {
             }
             Self::HaveYouHeard { group, about } => {
                 w.group(group);
-                w.set(&about);
+                w.set(about);
             }
             Self::Leaving { group } => w.maybe_group(group),
-            Self::Heard { heard } => w.set(&heard),
+            Self::Heard { heard } => w.set(heard),
             Self::HaltAck | Self::HopAck => {}
             Self::AytAns { yes: flag }
             | Self::AynAns { normal: flag }
             | Self::NcAck { accepted: flag }
             | Self::ReadyAck { accepted: flag }
             | Self::ReadyAns { ok: flag }
-            | Self::AcceptAns { ok: flag } => w.byte(flag.into()),
+            | Self::AcceptAns { ok: flag } => w.byte((*flag).into()),
             Self::Hello { asks, waking, uptime_ms, instance, echoes } => {
-                let asks = if asks { HELLO_ASKS } else { 0 };
-                w.byte(asks | if waking { HELLO_WAKING } else { 0 });
+                let asks = if *asks { HELLO_ASKS } else { 0 };
+                w.byte(asks | if *waking { HELLO_WAKING } else { 0 });
                 w.slice(&uptime_ms.to_le_bytes());
                 w.slice(&instance.to_le_bytes());
                 w.byte((echoes.0.len() / ECHO_BYTES) as u8);
@@ -469,7 +469,7 @@ impl<const ROOM: usize> InviteeList<ROOM> {
     pub fn push<const W: usize>(&mut self, leave: GroupId, invited: &NodeSet<W>) -> bool {
         let Some(room) = self.room.get_mut(self.used..) else { return false };
         let mut w = Writer::new(room);
-        w.group(leave);
+        w.group(&leave);
         let alone = *invited == NodeSet::only(leave.coordinator);
         w.set(if alone { &NodeSet::EMPTY } else { invited });
         match (w.finish(), self.count.checked_add(1)) {

@@ -4,7 +4,6 @@
 use bellwether::application::Application;
 use bellwether::cells::task::{Answer, Request};
 use bellwether::cells::{self, Store};
-use bellwether::effects::Effects;
 use bellwether::key::KeyBox;
 use bellwether::node::Node;
 use bellwether::shell::member::group_address;
@@ -177,7 +176,6 @@ struct Room {
     resources: StackResources<2>,
     received: [u8; 2560],
     sent: [u8; 1024],
-    effects: Effects<WORDS>,
 }
 
 /// What is not zero when it is empty.
@@ -197,7 +195,6 @@ fn fellow<H: Hardware, A: Application<WORDS> + Default>(
         resources: StackResources::new(),
         received: [0; 2560],
         sent: [0; 1024],
-        effects: Effects::NONE,
     });
     static SLOTS: StaticCell<Slots> = StaticCell::new();
     let room = ROOM.take();
@@ -222,7 +219,6 @@ fn fellow<H: Hardware, A: Application<WORDS> + Default>(
     );
     let member = Member {
         node,
-        effects: &mut room.effects,
         board: Watched(guard),
         application: A::default(),
         stack,

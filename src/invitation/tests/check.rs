@@ -1,7 +1,7 @@
 //! Recovery and Check: I1 to I5, and the roll call of I21.
 
 use super::*;
-use crate::effects::Note;
+use crate::effects::Effect;
 use crate::wire::Reject;
 
 #[test]
@@ -128,7 +128,7 @@ fn i5_the_highest_merges_at_once() {
     bench.reply(1, yes(group_of(1, 1), &[])).none();
     bench.reply(2, yes(group_of(2, 1), &[])).none();
     let acts = bench.fire(Timer::Phase);
-    assert_eq!(acts.notes(), [Note::Election(own_group(3, 2))]);
+    assert!(acts.has(Effect::Election(own_group(3, 2))));
     assert_eq!(acts.broadcast().0, [1, 2]);
 }
 
@@ -156,7 +156,7 @@ fn i5_others_wait_by_rank_for_the_higher_ones() {
             bench.hear(4, &[], beat).none();
             assert_eq!(bench.status(), Status::Normal, "it works on meanwhile");
         }
-        while bench.fire(Timer::Phase).notes().is_empty() {}
+        while !bench.fire(Timer::Phase).has(Effect::Election(own_group(3, 2))) {}
         assert_eq!(bench.now, end, "then it invites itself");
     }
 }

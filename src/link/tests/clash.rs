@@ -1,7 +1,7 @@
 //! Two boards with one id.
 
 use super::*;
-use crate::effects::{Effect, Effects, FailCause, MuteReason, Note};
+use crate::effects::{Effect, FailCause, MuteReason, Note};
 use crate::node::testing::PEER_BOOT;
 use crate::node::{Event, Node};
 use crate::time::Instant;
@@ -11,7 +11,6 @@ use crate::wire::{Kind, Reject};
 /// A board with a clock of its own.
 struct Board {
     node: Node<1>,
-    effects: Effects<1>,
     now: u64,
     /// How often the node has reset itself.
     resets: u32,
@@ -32,7 +31,7 @@ impl Board {
     /// This node of the nodes 1 to 5, and what it says first.
     fn wakes(me: u8, stored: u32, instance: u32) -> (Self, Vec<Vec<u8>>) {
         let node = Node::new(config(me, 5, Algorithm::Invitation), keys(), instance).unwrap();
-        let mut board = Self { node, effects: Effects::default(), now: 0, resets: 0 };
+        let mut board = Self { node, now: 0, resets: 0 };
         board.step(Event::Boot { stored_epoch: Some(stored) });
         let (first, _) = board.step(Event::EpochSaved { read_back: Some(stored + 2) });
         (board, first)
@@ -45,9 +44,9 @@ impl Board {
     }
 
     fn step(&mut self, event: Event<'_>) -> (Vec<Vec<u8>>, Vec<Note>) {
-        self.node.step(Instant(self.now), event, &mut self.effects);
+        let effects = self.node.step(Instant(self.now), event);
         let (mut sent, mut notes) = (Vec::new(), Vec::new());
-        for effect in self.effects.iter() {
+        for effect in effects.iter() {
             match effect {
                 Effect::Send { datagram, .. } => sent.push(datagram.to_vec()),
                 Effect::Note(note) => notes.push(note),

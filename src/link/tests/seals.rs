@@ -107,7 +107,7 @@ fn both_slots_are_accepted_and_the_first_is_sent_with() {
 /// Two boots of one node, everything that they send: no nonce twice.
 #[test]
 fn no_nonce_is_used_twice_over_reboots() {
-    use crate::effects::{Effect, Effects};
+    use crate::effects::Effect;
     use crate::node::{Event, Node};
     use crate::time::Instant;
     let mut nonces = std::collections::BTreeSet::new();
@@ -116,10 +116,8 @@ fn no_nonce_is_used_twice_over_reboots() {
     for algorithm in [Algorithm::Bully, Algorithm::Invitation] {
         for boot in 0..20 {
             let mut node = Node::<1>::new(config(5, 5, algorithm), keys(), 1).unwrap();
-            let mut effects = Effects::default();
             let mut step = |now: u64, event: Event<'_>| {
-                node.step(Instant(now), event, &mut effects);
-                for effect in effects.iter() {
+                for effect in node.step(Instant(now), event).iter() {
                     if let Effect::Send { datagram, .. } = effect {
                         sent += 1;
                         let header = Header::new_checked(datagram).unwrap();

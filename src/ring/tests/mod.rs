@@ -12,8 +12,9 @@ mod policies;
 mod timeout;
 
 use crate::config::{Algorithm, Config};
+use crate::effects::Effect;
 use crate::id::{GroupId, NodeSet};
-use crate::node::testing::{Acts, Bench, config, group_of, own_group, set};
+use crate::node::testing::{Act, Acts, Bench, config, group_of, own_group, set};
 use crate::state::Status;
 use crate::timers::Timer;
 use crate::wire::{Lap, Message, Token};
@@ -143,6 +144,5 @@ fn starts_a_run(acts: &Acts<1>, me: u8, seq: u32, suspects: &[u8]) {
     let (_, lap, list, found) = hop(acts);
     assert_eq!((lap, list), (Lap::Elect, [me].into()));
     assert_eq!(found, suspects);
-    let begun = crate::effects::Note::Election(own_group(me, seq));
-    assert!(acts.notes().contains(&begun), "{acts:?}");
+    assert!(acts.has(Effect::Election(own_group(me, seq))), "{acts:?}");
 }

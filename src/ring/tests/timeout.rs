@@ -135,7 +135,9 @@ fn r20_the_lower_leaves_it_to_the_higher() {
     bench.request(2, token(Lap::Ready, run, 1, &[1, 2, 3])).ignore();
     assert_eq!((bench.status(), bench.coordinator()), (Status::Normal, Some(3)));
     bench.hear(5, &[], beat(group_of(5, 1))).none();
-    assert_eq!(bench.hear(1, &[], beat(group_of(1, 1))).notes().len(), 2);
+    let acts = bench.hear(1, &[], beat(group_of(1, 1)));
+    assert_eq!(acts.notes(), [Note::ProvokedBy(id(1))]);
+    assert!(acts.has(Effect::Election(own_group(3, 2))));
 }
 
 #[test]

@@ -13,8 +13,10 @@ use crate::share;
 pub struct Sizes {
     pub flash: u64,
     pub memory: u64,
-    /// Of the flash, by part.
-    pub shares: [u64; 8],
+    /// Of the flash, by part: by symbols.
+    pub shares: share::Shares,
+    /// The same by the origin of instructions.
+    pub origins: share::Shares,
 }
 
 /// A section that takes room on the board.
@@ -103,7 +105,7 @@ fn limit(board: &Board, flash: u64, memory: u64) -> Result<(), String> {
 /// Whether an image takes no more than it may.
 pub fn check(board: &Board, sizes: &Sizes) -> Result<(), String> {
     limit(board, sizes.flash, sizes.memory)
-        .and_then(|()| share::check(&sizes.shares))
+        .and_then(|()| share::check(&sizes.shares, &sizes.origins))
         .map_err(|what| format!("{}: {what}", board.name))
 }
 
@@ -122,7 +124,8 @@ pub fn look(image: &Image) -> Result<Sizes, String> {
     let (sections, flash_end) = sections(&bytes).map_err(wrong)?;
     let (flash, memory) = judge(&sections, flash_end, board).map_err(wrong)?;
     let shares = share::measure(&bytes, board, flash).map_err(wrong)?;
-    Ok(Sizes { flash, memory, shares })
+    let origins = share::origins(path, &bytes, board, flash).map_err(wrong)?;
+    Ok(Sizes { flash, memory, shares, origins })
 }
 
 /// The first line of the table.
@@ -131,12 +134,21 @@ pub fn header() -> String {
     format!("{:<16} {:>8} {:>8} {:>8} {:>8} |{parts}", "board", "flash", "of", "static", "of")
 }
 
-/// A board's line of the table.
-pub fn line(board: &Board, sizes: &Sizes) -> String {
-    let shares: String = sizes.shares.iter().map(|bytes| format!("{bytes:>8}")).collect();
+/// A board's two lines of the table.
+pub fn lines(board: &Board, sizes: &Sizes) -> String {
+    let row = |shares: &share::Shares| -> String {
+        shares.iter().map(|bytes| format!("{bytes:>8}")).collect()
+    };
     format!(
-        "{:<16} {:>8} {:>8} {:>8} {:>8} |{shares}",
-        board.name, sizes.flash, board.flash_max, sizes.memory, board.memory_max
+        "{:<16} {:>8} {:>8} {:>8} {:>8} |{}\n{:>52} |{}",
+        board.name,
+        sizes.flash,
+        board.flash_max,
+        sizes.memory,
+        board.memory_max,
+        row(&sizes.shares),
+        "by the origin of each instruction",
+        row(&sizes.origins),
     )
 }
 

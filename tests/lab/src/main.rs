@@ -252,7 +252,7 @@ fn size() -> Result<u8, String> {
     let mut wrong = Vec::new();
     for board in &boards::ALL {
         let sizes = budget::look(&tools::firmware(board)?)?;
-        println!("{}", budget::line(board, &sizes));
+        println!("{}", budget::lines(board, &sizes));
         wrong.extend(budget::check(board, &sizes).err());
     }
     if wrong.is_empty() { Ok(0) } else { Err(wrong.join("\n")) }

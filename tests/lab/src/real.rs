@@ -31,7 +31,7 @@ pub fn build_all(name: Option<&str>) -> Result<u8, String> {
         if index == 0 {
             println!("{}", budget::header());
         }
-        println!("{}", budget::line(board, &budget::measure(&image)?));
+        println!("{}", budget::lines(board, &budget::measure(&image)?));
         let shown = image.path.strip_prefix(tools::root()).unwrap_or(&image.path);
         println!("{:<16} {}", "", shown.display());
     }

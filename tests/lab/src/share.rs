@@ -1,11 +1,19 @@
-//! What each part of the firmware takes of an image's flash.
+//! What each part of the firmware takes of an image's flash, in two ways.
 //!
-//! A symbol belongs to the crate and the module that its own path names, with all that the compiler has
-//! put into it: a function of the core that became a piece of a task's poll counts for that task, and
-//! the other way round. Of functions that share one code the first by name has it. What no symbol
-//! covers, constants above all, and what is of everybody (the core library, heapless) is `rest`.
+//! By symbols: each belongs to the crate and the module that its own path names, with all that the
+//! compiler has put into it. A function of the core that became a piece of a task's poll counts for that
+//! task, and the other way round. Of functions that share one code the first by name has it.
+//!
+//! By origin: an instruction belongs to the innermost function that it stems from and that is somebody's,
+//! as the debug information tells, wherever the compiler has put it.
+//!
+//! What no symbol covers, constants above all, and what is of everybody (the core library, heapless) is
+//! `rest`; so is what the compiler has taken out of several functions at once.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+
+use addr2line::Loader;
 
 use object::{Object, ObjectSymbol, SymbolKind};
 
@@ -87,8 +95,13 @@ const CRATES: [(&str, Part); 31] = [
     ("_defmt", Logs),
 ];
 
-/// No part may be larger on any board, in bytes.
-pub const CEILINGS: [(Part, u64); 1] = [(Core, 24 << 10)];
+/// No part may be larger on any board, in bytes: by symbols.
+const CEILING: (Part, u64) = (Core, 24 << 10);
+/// By origin.
+const CEILING_BY_ORIGIN: (Part, u64) = (Core, 26 << 10);
+
+/// Bytes of each of [`PARTS`].
+pub type Shares = [u64; PARTS.len()];
 
 /// The path at the beginning of a demangled name: of `<a::B<c::D> as e::F>::g` it is `a::B`.
 fn path(name: &str) -> &str {
@@ -118,7 +131,12 @@ fn of_path(path: &str) -> Option<Part> {
 }
 
 /// The part that a demangled symbol belongs to.
-pub fn of(name: &str) -> Part {
+fn of(name: &str) -> Part {
+    known(name).unwrap_or(Rest)
+}
+
+/// The same; `None`: it is of everybody.
+fn known(name: &str) -> Option<Part> {
     // What a crate implements for a type of everybody is that crate's.
     let implemented = name.split_once(" as ").map(|(_, rest)| path(rest));
     let handler = || {
@@ -130,40 +148,96 @@ pub fn of(name: &str) -> Part {
     of_path(path(name))
         .or_else(|| implemented.and_then(of_path))
         .or_else(|| handler().then_some(Driver))
-        .unwrap_or(Rest)
 }
 
-/// Bytes of each of [`PARTS`] in an image that takes so many bytes of flash.
-pub fn measure(bytes: &[u8], board: &Board, flash: u64) -> Result<[u64; 8], String> {
+/// A symbol: its name, its length, and whether it is code.
+struct Piece {
+    name: String,
+    size: u64,
+    code: bool,
+}
+
+/// The symbols in an image's flash by their addresses.
+fn pieces(bytes: &[u8], board: &Board) -> Result<BTreeMap<u64, Piece>, String> {
     let file = object::File::parse(bytes).map_err(|error| error.to_string())?;
-    let mut pieces: BTreeMap<u64, (String, u64)> = BTreeMap::new();
+    let mut pieces: BTreeMap<u64, Piece> = BTreeMap::new();
     for symbol in file.symbols().filter(|symbol| symbol.size() > 0) {
+        let code = symbol.kind() == SymbolKind::Text;
         // The lowest bit of a function's address says that it is Thumb code.
-        let address = symbol.address() & !u64::from(symbol.kind() == SymbolKind::Text);
+        let address = symbol.address() & !u64::from(code);
         if !(board.flash_start..board.flash_end).contains(&address) {
             continue;
         }
         let name = format!("{:#}", rustc_demangle::demangle(symbol.name().unwrap_or_default()));
-        let piece = pieces.entry(address).or_insert_with(|| (name.clone(), symbol.size()));
-        if name < piece.0 {
-            *piece = (name, symbol.size().max(piece.1));
+        let size = symbol.size();
+        let piece = pieces.entry(address).or_insert(Piece { name: name.clone(), size, code });
+        if name < piece.name {
+            *piece = Piece { name, size: size.max(piece.size), code };
         }
     }
-    let mut shares = [0; 8];
-    for (name, size) in pieces.values() {
-        shares[of(name) as usize] += size;
-    }
+    Ok(pieces)
+}
+
+/// What is missing in an image that takes so many bytes of flash is `rest`.
+fn filled(mut shares: Shares, flash: u64) -> Shares {
     let covered: u64 = shares.iter().sum();
     shares[Rest as usize] += flash.saturating_sub(covered);
-    Ok(shares)
+    shares
+}
+
+/// By symbols.
+pub fn measure(bytes: &[u8], board: &Board, flash: u64) -> Result<Shares, String> {
+    let mut shares = Shares::default();
+    for piece in pieces(bytes, board)?.values() {
+        shares[of(&piece.name) as usize] += piece.size;
+    }
+    Ok(filled(shares, flash))
+}
+
+/// By origin.
+pub fn origins(image: &Path, bytes: &[u8], board: &Board, flash: u64) -> Result<Shares, String> {
+    let loader = Loader::new(image).map_err(|error| error.to_string())?;
+    let mut shares = Shares::default();
+    for (start, piece) in pieces(bytes, board)? {
+        if !piece.code {
+            shares[of(&piece.name) as usize] += piece.size;
+            continue;
+        }
+        for address in (start..start + piece.size).step_by(HALFWORD as usize) {
+            let part = origin(&loader, address)?.unwrap_or_else(|| of(&piece.name));
+            shares[part as usize] += HALFWORD.min(start + piece.size - address);
+        }
+    }
+    Ok(filled(shares, flash))
+}
+
+/// The length of the shortest instructions.
+const HALFWORD: u64 = 2;
+
+/// Whose the instruction at an address is; `None`: it stems from nobody's functions alone.
+fn origin(loader: &Loader, address: u64) -> Result<Option<Part>, String> {
+    let wrong = |error: &dyn std::fmt::Display| format!("debug information: {error}");
+    let mut frames = loader.find_frames(address).map_err(|error| wrong(&error))?;
+    while let Some(frame) = frames.next().map_err(|error| wrong(&error))? {
+        let Some(function) = frame.function else { continue };
+        let raw = function.raw_name().map_err(|error| wrong(&error))?;
+        if let Some(part) = known(&format!("{:#}", rustc_demangle::demangle(&raw))) {
+            return Ok(Some(part));
+        }
+    }
+    Ok(None)
 }
 
 /// What is too large.
-pub fn check(shares: &[u64; 8]) -> Result<(), String> {
-    for (part, most) in CEILINGS {
+pub fn check(by_symbols: &Shares, by_origin: &Shares) -> Result<(), String> {
+    let ways = [
+        (by_symbols, CEILING, "symbols"),
+        (by_origin, CEILING_BY_ORIGIN, "the origin of instructions"),
+    ];
+    for (shares, (part, most), way) in ways {
         let (found, name) = (shares[part as usize], PARTS[part as usize].1);
         if found > most {
-            return Err(format!("{name}: {found} bytes of flash; allowed: {most}"));
+            return Err(format!("{name}: {found} bytes of flash by {way}; allowed: {most}"));
         }
     }
     Ok(())
@@ -213,10 +287,13 @@ mod tests {
 
     #[test]
     fn a_part_above_its_ceiling_is_named() {
-        let mut shares = [0; 8];
-        shares[Core as usize] = CEILINGS[0].1;
-        assert_eq!(check(&shares), Ok(()));
-        shares[Core as usize] += 1;
-        assert!(check(&shares).unwrap_err().starts_with("core: "));
+        let (mut symbols, mut origins) = (Shares::default(), Shares::default());
+        symbols[Core as usize] = CEILING.1;
+        origins[Core as usize] = CEILING_BY_ORIGIN.1;
+        assert_eq!(check(&symbols, &origins), Ok(()));
+        origins[Core as usize] += 1;
+        assert!(check(&symbols, &origins).unwrap_err().contains("origin"));
+        symbols[Core as usize] += 1;
+        assert!(check(&symbols, &origins).unwrap_err().contains("symbols"));
     }
 }

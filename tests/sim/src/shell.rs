@@ -47,11 +47,13 @@ impl<const W: usize> World<W> {
         let life = machine.life;
         let is_tick = matches!(event, Event::Tick);
         if let Some(running) = &mut machine.node {
-            running.step(machine.clock.local(at), event, &mut effects);
-            if is_tick && effects.is_empty() {
+            let asked = running.step(machine.clock.local(at), event);
+            if is_tick && asked.is_empty() {
                 self.effects = Some(effects);
                 return true;
             }
+            // To carry them out is to change the world that the node is part of.
+            effects.as_mut().clone_from(asked);
             if !effects.is_empty()
                 && let Some(choices) = &mut self.choices
             {
@@ -88,6 +90,7 @@ impl<const W: usize> World<W> {
                     Effect::StartApplication => Deferred::Other(Effect::StartApplication),
                     Effect::FailSelf(cause) => Deferred::Other(Effect::FailSelf(cause)),
                     Effect::Note(note) => Deferred::Other(Effect::Note(note)),
+                    Effect::Election(group) => Deferred::Other(Effect::Election(group)),
                 });
                 continue;
             }
@@ -139,6 +142,7 @@ impl<const W: usize> World<W> {
                 },
             ),
             Effect::Note(note) => self.note(node, note),
+            Effect::Election(_) => self.tally.elections += 1,
         }
         false
     }
@@ -183,7 +187,6 @@ impl<const W: usize> World<W> {
                 }
             }
             Note::SuspicionWrong(_) => self.tally.suspicions_wrong += 1,
-            Note::Election(_) => self.tally.elections += 1,
             _ => {}
         }
     }
