@@ -10,9 +10,6 @@ use crate::run::{Ran, Verdict, count_tests, run, show};
 /// The target of the default board.
 const TARGET: &str = "thumbv7m-none-eabi";
 
-/// Arithmetic in the core that overflows panics.
-const OVERFLOWS: &str = "profile.release.package.bellwether.overflow-checks=true";
-
 /// When a step runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lane {
@@ -109,12 +106,8 @@ pub fn all(deep: bool) -> Vec<Step> {
                 Err(what) => failed(&what),
             }
         }),
-        // With the crates that the programs are built of, which are there already or needed soon; but what
-        // overflows in the core is found.
-        Step::tests(
-            "unit and property tests",
-            &["test", "--release", "--config", OVERFLOWS, "--workspace", "--quiet"],
-        ),
+        // With the crates that the programs are built of, which are there already or needed soon.
+        Step::tests("unit and property tests", &["test", "--release", "--workspace", "--quiet"]),
         Step::cargo(
             "example task",
             &["run", "--release", "--quiet", "--package", "bellwether-sim", "--example", "watch"],
