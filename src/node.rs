@@ -46,7 +46,8 @@ pub enum Event<'a> {
     Reorganized { group: GroupId, definition: &'a [u8] },
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Where a node is between its boot and its end.
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Life {
     /// Not booted, or mute for good.
     Down,
