@@ -19,6 +19,8 @@ use crate::switch::Injector;
 
 /// For the whole flock together.
 const FRAMES_PER_SECOND: u64 = 10_000;
+/// Each millisecond or so.
+const FRAMES_AT_ONCE_MAX: u64 = 40;
 /// A host that cannot send as many has not made the attack that was asked for.
 const FRAMES_PER_SECOND_MIN: f64 = 9_500.0;
 const NODES: u8 = 5;
@@ -28,7 +30,7 @@ const HEADERS_BYTES: usize = 14 + 20 + 8;
 
 /// What the attacker sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Weapon {
+pub enum Weapon {
     /// Datagrams to the right port with random content, and frames that are no datagrams at all.
     Garbage,
     /// Datagrams whose clear part looks right: known sender, living boot, number to come.
@@ -37,13 +39,23 @@ enum Weapon {
     Replay,
 }
 
-const WEAPONS: [Weapon; 3] = [Weapon::Garbage, Weapon::Forgery, Weapon::Replay];
+/// What the tests are called, and what is used in them.
+pub const TESTS: [(&str, Weapon); 3] = [
+    ("an attacker on the wire: garbage", Weapon::Garbage),
+    ("an attacker on the wire: forgeries", Weapon::Forgery),
+    ("an attacker on the wire: replays", Weapon::Replay),
+];
 
-/// Attacks a settled flock with each weapon for this long. Nothing may change: no state, no reset, no
-/// election. Says what the boards refused, and why.
-pub fn run(image: &Arc<Image>, each: Duration) -> Result<String, String> {
+/// Attacks a settled flock with a weapon for this long. Nothing may change: no state, no reset, no
+/// election. Says what the boards refused, and why. `times`: what Tm and Tp are multiplied by.
+pub fn run(
+    image: &Arc<Image>,
+    weapon: Weapon,
+    lasting: Duration,
+    times: u64,
+) -> Result<String, String> {
     let mut scenario = Scenario::undisturbed(Algorithm::Bully, NODES, 0);
-    (scenario.tm_us, scenario.tp_us) = (100_000, 200_000);
+    (scenario.tm_us, scenario.tp_us) = (100_000 * times, 200_000 * times);
     let mut flock = Flock::prepare(&scenario, from_ref(image), None)?;
     flock.switch.record();
     flock.begin();
@@ -61,29 +73,25 @@ pub fn run(image: &Arc<Image>, each: Duration) -> Result<String, String> {
     // The attacker learns what ordinary traffic looks like.
     let mut refused = Refused::default();
     quiet(&mut flock, Instant::now() + Duration::from_secs(3), &mut refused)?;
-    let mut seen = Vec::new();
-    for weapon in WEAPONS {
-        refused.begin();
-        let attack = Attack::begin(flock.switch.injector(), weapon, flock.switch.recorded());
-        let until = Instant::now() + each;
-        let mut held = quiet(&mut flock, until, &mut refused);
-        let sent = attack.end();
-        if held.is_ok() {
-            held = quiet(&mut flock, Instant::now() + REPORTED, &mut refused);
-        }
-        let failed = |why: String| format!("{weapon:?}: {why}; refused: {}", refused.since());
-        held.map_err(failed)?;
-        let rate = sent as f64 / each.as_secs_f64();
-        if rate < FRAMES_PER_SECOND_MIN {
-            let what = format!("{INCONCLUSIVE}only {rate:.0} frames a second could be sent");
-            return Err(failed(what));
-        }
-        if let Some(node) = (1..=NODES).find(|node| refused.of(*node, weapon.reason()) == 0) {
-            return Err(failed(format!("node {node} counts no {}", weapon.reason())));
-        }
-        seen.push(format!("{weapon:?} {rate:.0}/s, refused: {}", refused.since()));
+    refused.begin();
+    let attack = Attack::begin(flock.switch.injector(), weapon, flock.switch.recorded());
+    let mut held = quiet(&mut flock, Instant::now() + lasting, &mut refused);
+    let sent = attack.end();
+    if held.is_ok() {
+        held = quiet(&mut flock, Instant::now() + REPORTED, &mut refused);
     }
-    Ok(seen.join("; "))
+    let rate = sent as f64 / lasting.as_secs_f64();
+    let seen = format!("Tp {} ms; refused: {}", scenario.tp_us / 1000, refused.since());
+    let failed = |why: String| format!("{why}; {seen}");
+    held.map_err(failed)?;
+    if rate < FRAMES_PER_SECOND_MIN {
+        let what = format!("{INCONCLUSIVE}only {rate:.0} frames a second could be sent");
+        return Err(failed(what));
+    }
+    if let Some(node) = (1..=NODES).find(|node| refused.of(*node, weapon.reason()) == 0) {
+        return Err(failed(format!("node {node} counts no {}", weapon.reason())));
+    }
+    Ok(format!("{} s, {rate:.0} frames a second, {seen}", lasting.as_secs()))
 }
 
 /// Until then nothing may happen but refusals.
@@ -162,8 +170,9 @@ impl Attack {
             let mut made = 0;
             while !stopped.load(Ordering::Relaxed) {
                 let due = began.elapsed().as_micros() as u64 * FRAMES_PER_SECOND / 1_000_000;
-                // What a host that was away owes is not made up for: that would be another attack.
-                made = made.max(due.saturating_sub(100));
+                // What a host that was away owes is made up for little by little: all at once would be
+                // another attack.
+                let due = due.min(made + FRAMES_AT_ONCE_MAX);
                 while made < due {
                     let to = rng.usize(0..usize::from(NODES));
                     let frame = weapon.frame(&datagrams, to, &mut rng);

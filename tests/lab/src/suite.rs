@@ -1,5 +1,6 @@
 //! The system tests: the runs that every change of the firmware has to pass.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -320,7 +321,12 @@ fn checks<'a>(image: &'a Arc<Image>, deep: bool) -> Vec<Test<'a>> {
     tests.push(("cost of a seal", Box::new(cost::run)));
     tests.push(("provoked failures, sf2", Box::new(|| provoke::run(&boards::ALL[0]))));
     tests.push(("provoked failures, mps2-an385", Box::new(|| provoke::run(&boards::ALL[1]))));
-    tests.push(("an attacker on the wire", Box::new(move || attack::run(image, flood))));
+    for (name, weapon) in attack::TESTS {
+        // Once more with twice the times, as scenarios are.
+        let times = Cell::new(1);
+        let test = move || attack::run(image, weapon, flood, times.replace(2 * times.get()));
+        tests.push((name, Box::new(test)));
+    }
     for (name, test) in erase::TESTS.into_iter().chain(rekey::TESTS).chain(numbers::TESTS) {
         tests.push((name, Box::new(move || test(image))));
     }
