@@ -31,8 +31,10 @@ pub struct Board {
     pub deadline_is_watchdog: bool,
 }
 
-/// What an image may take, also with a vendor's crate under it.
-const FLASH_MAX: u64 = 110 << 10;
+/// What an image may take.
+const FLASH_MAX: u64 = 128 << 10;
+/// With a vendor's crate under it.
+const FLASH_MAX_REAL: u64 = 144 << 10;
 const MEMORY_MAX: u64 = 64 << 10;
 
 /// What most of them have in common.
@@ -54,9 +56,8 @@ const PLAIN: Board = Board {
 pub static ALL: [Board; 5] = [
     Board {
         name: "sf2",
-        // It has nothing of a vendor's under it, and the smallest memory.
-        flash_max: 96 << 10,
-        memory_max: 40 << 10,
+        // The smallest memory: with both stacks (memory.x) it is full.
+        memory_max: 42 << 10,
         machine: Some(|files| {
             let drive = format!("if=mtd,format=raw,file={}", files.flash().display());
             ["-M", "emcraft-sf2", "-drive", &drive].map(String::from).into()
@@ -77,6 +78,7 @@ pub static ALL: [Board; 5] = [
     Board {
         name: "nucleo-h563zi",
         target: "thumbv8m.main-none-eabihf",
+        flash_max: FLASH_MAX_REAL,
         flash_start: 0x0800_0000,
         flash_end: 0x0810_0000,
         memory: 0x2000_6000..0x2004_0000,
@@ -86,6 +88,7 @@ pub static ALL: [Board; 5] = [
     Board {
         name: "nucleo-f429zi",
         target: "thumbv7em-none-eabihf",
+        flash_max: FLASH_MAX_REAL,
         flash_start: 0x0800_0000,
         flash_end: 0x0810_0000,
         memory: 0x2000_6000..0x2003_0000,
@@ -94,6 +97,7 @@ pub static ALL: [Board; 5] = [
     Board {
         name: "w5500-evb-pico2",
         target: "thumbv8m.main-none-eabihf",
+        flash_max: FLASH_MAX_REAL,
         flash_start: 0x1000_0000,
         flash_end: 0x101f_0000,
         memory: 0x2000_6000..0x2008_0000,

@@ -104,9 +104,7 @@ fn limit(board: &Board, flash: u64, memory: u64) -> Result<(), String> {
 
 /// Whether an image takes no more than it may.
 pub fn check(board: &Board, sizes: &Sizes) -> Result<(), String> {
-    limit(board, sizes.flash, sizes.memory)
-        .and_then(|()| share::check(&sizes.shares, &sizes.origins))
-        .map_err(|what| format!("{}: {what}", board.name))
+    limit(board, sizes.flash, sizes.memory).map_err(|what| format!("{}: {what}", board.name))
 }
 
 /// The sizes of an image that is in order.

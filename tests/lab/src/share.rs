@@ -95,11 +95,6 @@ const CRATES: [(&str, Part); 31] = [
     ("_defmt", Logs),
 ];
 
-/// No part may be larger on any board, in bytes: by symbols.
-const CEILING: (Part, u64) = (Core, 24 << 10);
-/// By origin.
-const CEILING_BY_ORIGIN: (Part, u64) = (Core, 26 << 10);
-
 /// Bytes of each of [`PARTS`].
 pub type Shares = [u64; PARTS.len()];
 
@@ -228,21 +223,6 @@ fn origin(loader: &Loader, address: u64) -> Result<Option<Part>, String> {
     Ok(None)
 }
 
-/// What is too large.
-pub fn check(by_symbols: &Shares, by_origin: &Shares) -> Result<(), String> {
-    let ways = [
-        (by_symbols, CEILING, "symbols"),
-        (by_origin, CEILING_BY_ORIGIN, "the origin of instructions"),
-    ];
-    for (shares, (part, most), way) in ways {
-        let (found, name) = (shares[part as usize], PARTS[part as usize].1);
-        if found > most {
-            return Err(format!("{name}: {found} bytes of flash by {way}; allowed: {most}"));
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -283,17 +263,5 @@ mod tests {
         ] {
             assert_eq!(of(name), part, "{name}");
         }
-    }
-
-    #[test]
-    fn a_part_above_its_ceiling_is_named() {
-        let (mut symbols, mut origins) = (Shares::default(), Shares::default());
-        symbols[Core as usize] = CEILING.1;
-        origins[Core as usize] = CEILING_BY_ORIGIN.1;
-        assert_eq!(check(&symbols, &origins), Ok(()));
-        origins[Core as usize] += 1;
-        assert!(check(&symbols, &origins).unwrap_err().contains("origin"));
-        symbols[Core as usize] += 1;
-        assert!(check(&symbols, &origins).unwrap_err().contains("symbols"));
     }
 }
