@@ -19,6 +19,7 @@ use bellwether_scenario::{Algorithm, NodeEvent, Observation, Run, Scenario, Watc
 use clap::Args;
 
 use crate::chronicle::{Chronicle, Said};
+use crate::clock::{Clock, Moment};
 use crate::display::{Display, Printer, Scene, Wish};
 use crate::line::Line;
 use crate::measured::Measured;
@@ -143,8 +144,9 @@ fn listen(
     board: &Board,
     probe: &str,
     image: &Path,
-    news: Sender<(usize, Instant, News)>,
+    news: Sender<(usize, Moment, News)>,
 ) -> Result<Wire, String> {
+    let clock = Clock::host();
     let failed = |error: std::io::Error| format!("probe-rs attach: {error}");
     let mut child = Command::new(PROBE_RS)
         .args(["attach", "--chip", board.chip().unwrap_or_default(), "--probe", probe])
@@ -173,12 +175,12 @@ fn listen(
             };
             let node_us = microseconds(stamp).unwrap_or(0);
             let line = News::Line { node_us, text: text.trim().into() };
-            if news.send((index, Instant::now(), line)).is_err() {
+            if news.send((index, clock.now(), line)).is_err() {
                 return;
             }
         }
         let last = complaints.join().unwrap_or_default();
-        let _ = news.send((index, Instant::now(), News::End(last)));
+        let _ = news.send((index, clock.now(), News::End(last)));
     });
     Ok(Wire(child))
 }
@@ -187,7 +189,7 @@ fn listen(
 struct Introduction {
     ids: Vec<Option<u8>>,
     ended: Vec<bool>,
-    waiting: Vec<(usize, Instant, u64, String)>,
+    waiting: Vec<(usize, Moment, u64, String)>,
     run: Option<Run>,
     timing: Option<Timing>,
 }
@@ -197,7 +199,7 @@ impl Introduction {
         self.ids.iter().zip(&self.ended).all(|(id, ended)| id.is_some() || *ended)
     }
 
-    fn hear(&mut self, index: usize, at: Instant, node_us: u64, text: String) {
+    fn hear(&mut self, index: usize, at: Moment, node_us: u64, text: String) {
         if let Some(line) = Line::parse(&text).filter(|line| line.word == "boot") {
             self.boot(index, &line);
         }
@@ -225,7 +227,9 @@ impl Introduction {
 
 /// The boards as they are seen.
 struct Boards {
-    zero: Instant,
+    /// That of the host: real boards have clocks of their own.
+    clock: Clock,
+    zero: Moment,
     watch: Watch,
     present: Vec<u8>,
     chronicle: Chronicle,
@@ -233,7 +237,7 @@ struct Boards {
 }
 
 impl Boards {
-    fn hear(&mut self, node: u8, before: Instant, node_us: u64, text: String) -> Option<Said> {
+    fn hear(&mut self, node: u8, before: Moment, node_us: u64, text: String) -> Option<Said> {
         let heard = Heard { node, power: 1, node_us, after: None, before, text };
         let said = self.chronicle.hear(&heard)?;
         said.events.iter().for_each(|event| self.watch.note(event));
@@ -244,7 +248,7 @@ impl Boards {
 
 impl Scene for Boards {
     fn now_us(&self) -> u64 {
-        self.zero.elapsed().as_micros() as u64
+        self.clock.now().since(self.zero).as_micros() as u64
     }
 
     fn seen(&self) -> &Observation {
@@ -258,7 +262,7 @@ impl Scene for Boards {
 
 fn introduce(
     probes: &[String],
-    news: &Receiver<(usize, Instant, News)>,
+    news: &Receiver<(usize, Moment, News)>,
     stop: &AtomicBool,
 ) -> Result<Introduction, String> {
     let mut known = Introduction {
@@ -320,11 +324,12 @@ pub fn run(options: &Options, stop: &AtomicBool) -> Result<u8, String> {
     let mut scenario = Scenario::undisturbed(run.algorithm, run.nodes, 0);
     (scenario.tm_us, scenario.tp_us) = (run.tm_us, run.tp_us);
     scenario.boot.clone_from(&present);
-    let zero = Instant::now();
+    let clock = Clock::host();
+    let zero = clock.now();
     let watch = Watch::new(&scenario);
-    let chronicle = Chronicle::new(run.nodes, zero);
+    let chronicle = Chronicle::new(run.nodes, clock.clone(), zero);
     let measured = Measured::new(run.nodes, run.tm_us, run.tp_us);
-    let mut boards = Boards { zero, watch, present, chronicle, measured };
+    let mut boards = Boards { clock, zero, watch, present, chronicle, measured };
     let mut display = display(options, &run);
     for (index, at, node_us, text) in waiting {
         let said = ids[index].and_then(|id| boards.hear(id, at, node_us, text));
@@ -332,7 +337,10 @@ pub fn run(options: &Options, stop: &AtomicBool) -> Result<u8, String> {
     }
     let end = options.duration_ms.map(|ms| zero + Duration::from_millis(ms));
     let mut left = ended.iter().filter(|ended| !**ended).count();
-    while left > 0 && !stop.load(Ordering::Relaxed) && end.is_none_or(|end| Instant::now() < end) {
+    while left > 0
+        && !stop.load(Ordering::Relaxed)
+        && end.is_none_or(|end| boards.clock.now() < end)
+    {
         match news.recv_timeout(Duration::from_millis(50)) {
             Ok((index, at, News::Line { node_us, text })) => {
                 let said = ids[index].and_then(|id| boards.hear(id, at, node_us, text));

@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 use std::slice::from_ref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bellwether_scenario::{Algorithm, Scenario, What};
 
+use crate::clock::Clock;
 use crate::display::settled;
 use crate::flash::{NETWORK, PORT};
 use crate::flock::Flock;
 use crate::probe::Image;
-use crate::suite::INCONCLUSIVE;
 use crate::switch::Injector;
 
 /// For the whole flock together.
@@ -26,6 +26,8 @@ const FRAMES_PER_SECOND_MIN: f64 = 9_500.0;
 const NODES: u8 = 5;
 /// The boards report what they refused once a second.
 const REPORTED: Duration = Duration::from_millis(2_500);
+/// Between two looks at the boards.
+const LOOK: Duration = Duration::from_millis(50);
 const HEADERS_BYTES: usize = 14 + 20 + 8;
 
 /// What the attacker sends.
@@ -47,46 +49,41 @@ pub const TESTS: [(&str, Weapon); 3] = [
 ];
 
 /// Attacks a settled flock with a weapon for this long. Nothing may change: no state, no reset, no
-/// election. Says what the boards refused, and why. `times`: what Tm and Tp are multiplied by.
-pub fn run(
-    image: &Arc<Image>,
-    weapon: Weapon,
-    lasting: Duration,
-    times: u64,
-) -> Result<String, String> {
+/// election. Says what the boards refused, and why.
+pub fn run(image: &Arc<Image>, weapon: Weapon, lasting: Duration) -> Result<String, String> {
     let mut scenario = Scenario::undisturbed(Algorithm::Bully, NODES, 0);
-    (scenario.tm_us, scenario.tp_us) = (100_000 * times, 200_000 * times);
+    (scenario.tm_us, scenario.tp_us) = (100_000, 200_000);
     let mut flock = Flock::prepare(&scenario, from_ref(image), None)?;
     flock.switch.record();
     flock.begin();
-    for id in 1..=NODES {
-        flock.boot(id)?;
-    }
-    let end = Instant::now() + Duration::from_secs(20);
+    flock.boot(1..=NODES)?;
+    let end = flock.now() + Duration::from_secs(20);
     while settled(flock.watch.seen()) != Some(NODES) {
         flock.look_after()?;
-        if Instant::now() > end {
+        if flock.now() > end {
             return Err("the flock did not settle before the attack".into());
         }
-        flock.listen(Instant::now() + Duration::from_millis(20));
+        flock.listen_for(Duration::from_millis(20));
     }
     // The attacker learns what ordinary traffic looks like.
     let mut refused = Refused::default();
-    quiet(&mut flock, Instant::now() + Duration::from_secs(3), &mut refused)?;
+    quiet(&mut flock, Duration::from_secs(3), &mut refused)?;
     refused.begin();
-    let attack = Attack::begin(flock.switch.injector(), weapon, flock.switch.recorded());
-    let mut held = quiet(&mut flock, Instant::now() + lasting, &mut refused);
+    let attack = {
+        let (injector, recorded) = (flock.switch.injector(), flock.switch.recorded());
+        Attack::begin(injector, weapon, recorded, flock.clock.clone())
+    };
+    let mut held = quiet(&mut flock, lasting, &mut refused);
     let sent = attack.end();
     if held.is_ok() {
-        held = quiet(&mut flock, Instant::now() + REPORTED, &mut refused);
+        held = quiet(&mut flock, REPORTED, &mut refused);
     }
     let rate = sent as f64 / lasting.as_secs_f64();
     let seen = format!("Tp {} ms; refused: {}", scenario.tp_us / 1000, refused.since());
     let failed = |why: String| format!("{why}; {seen}");
     held.map_err(failed)?;
     if rate < FRAMES_PER_SECOND_MIN {
-        let what = format!("{INCONCLUSIVE}only {rate:.0} frames a second could be sent");
-        return Err(failed(what));
+        return Err(failed(format!("only {rate:.0} frames a second could be sent")));
     }
     if let Some(node) = (1..=NODES).find(|node| refused.of(*node, weapon.reason()) == 0) {
         return Err(failed(format!("node {node} counts no {}", weapon.reason())));
@@ -94,11 +91,12 @@ pub fn run(
     Ok(format!("{} s, {rate:.0} frames a second, {seen}", lasting.as_secs()))
 }
 
-/// Until then nothing may happen but refusals.
-fn quiet(flock: &mut Flock, until: Instant, refused: &mut Refused) -> Result<(), String> {
-    while Instant::now() < until {
+/// For so long nothing may happen but refusals.
+fn quiet(flock: &mut Flock, span: Duration, refused: &mut Refused) -> Result<(), String> {
+    let until = flock.now() + span;
+    while flock.now() < until {
         flock.look_after()?;
-        let Some(said) = flock.listen(until.min(Instant::now() + Duration::from_millis(50))) else {
+        let Some(said) = flock.listen(until.min(flock.now() + LOOK)) else {
             continue;
         };
         for key in ["noise", "crowded"].iter().filter(|_| said.line.word == "door") {
@@ -159,17 +157,18 @@ struct Attack {
 }
 
 impl Attack {
-    fn begin(injector: Injector, weapon: Weapon, recorded: Vec<Vec<u8>>) -> Self {
+    fn begin(injector: Injector, weapon: Weapon, recorded: Vec<Vec<u8>>, clock: Clock) -> Self {
         let (stop, sent) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let (stopped, count) = (Arc::clone(&stop), Arc::clone(&sent));
         let thread = std::thread::spawn(move || {
             let mut rng = fastrand::Rng::with_seed(7);
             let datagrams: Vec<Vec<u8>> =
                 recorded.into_iter().filter(|frame| is_datagram(frame)).collect();
-            let began = Instant::now();
+            let began = clock.now();
             let mut made = 0;
             while !stopped.load(Ordering::Relaxed) {
-                let due = began.elapsed().as_micros() as u64 * FRAMES_PER_SECOND / 1_000_000;
+                let due =
+                    clock.now().since(began).as_micros() as u64 * FRAMES_PER_SECOND / 1_000_000;
                 // What a host that was away owes is made up for little by little: all at once would be
                 // another attack.
                 let due = due.min(made + FRAMES_AT_ONCE_MAX);

@@ -1,16 +1,17 @@
 //! What happened when, on one clock.
 //!
 //! Every boot of a node has a clock of its own. Each line of its log says between which two moments
-//! of the host's clock it was written; the offset of the two clocks lies in the intersection of what
+//! of the lab's clock it was written; the offset of the two clocks lies in the intersection of what
 //! all lines say, and half of its width is the uncertainty of every time of that boot.
 //!
 //! A line that comes through another program says only that it was not written later than it came. Of all
 //! lines of a boot the one that came soonest counts, and that one was on its way for [`ON_THE_WAY`] at most.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bellwether_scenario::{NodeEvent, ResetCause, What};
 
+use crate::clock::{Clock, Moment};
 use crate::line::Line;
 use crate::probe::Heard;
 
@@ -23,15 +24,15 @@ struct Life {
     power: u32,
     next_sequence: u32,
     last_us: u64,
-    /// Host clock minus node clock, at least and at most, in microseconds.
+    /// The lab's clock minus the node's, at least and at most, in microseconds.
     least: i64,
     most: i64,
     announced: bool,
 }
 
 impl Life {
-    /// A time of the node's clock on that of the host, and its uncertainty.
-    fn host_us(&self, us: u64) -> (i64, u64) {
+    /// A time of the node's clock on that of the lab, and its uncertainty.
+    fn lab_us(&self, us: u64) -> (i64, u64) {
         let least = match self.least {
             i64::MIN => self.most - ON_THE_WAY.as_micros() as i64,
             least => least,
@@ -42,7 +43,7 @@ impl Life {
 
 #[derive(Debug, Clone)]
 enum When {
-    Host(u64),
+    Lab(u64),
     Node { life: usize, us: u64 },
 }
 
@@ -64,7 +65,8 @@ pub struct Said {
 
 #[derive(Debug)]
 pub struct Chronicle {
-    zero: Instant,
+    clock: Clock,
+    zero: Moment,
     lives: Vec<Life>,
     /// The latest life of each node.
     current: Vec<Option<usize>>,
@@ -74,8 +76,9 @@ pub struct Chronicle {
 }
 
 impl Chronicle {
-    pub fn new(nodes: u8, zero: Instant) -> Self {
+    pub fn new(nodes: u8, clock: Clock, zero: Moment) -> Self {
         Self {
+            clock,
             zero,
             lives: Vec::new(),
             current: vec![None; nodes.into()],
@@ -84,14 +87,14 @@ impl Chronicle {
         }
     }
 
-    fn host_us(&self, at: Instant) -> i64 {
-        at.saturating_duration_since(self.zero).as_micros() as i64
+    fn lab_us(&self, at: Moment) -> i64 {
+        at.since(self.zero).as_micros() as i64
     }
 
     /// Something that the lab itself did.
     pub fn did(&mut self, node: u8, what: What) -> NodeEvent {
-        let at_us = self.host_us(Instant::now()) as u64;
-        self.entries.push(Entry { when: When::Host(at_us), node, what: what.clone() });
+        let at_us = self.lab_us(self.clock.now()) as u64;
+        self.entries.push(Entry { when: When::Lab(at_us), node, what: what.clone() });
         NodeEvent { at_us, node, uncertainty_us: None, what }
     }
 
@@ -100,8 +103,8 @@ impl Chronicle {
         let line = Line::parse(&heard.text)?;
         let index = usize::from(heard.node).checked_sub(1)?;
         let us = heard.node_us as i64;
-        let least = heard.after.map_or(i64::MIN, |after| self.host_us(after) - us);
-        let most = self.host_us(heard.before) - us;
+        let least = heard.after.map_or(i64::MIN, |after| self.lab_us(after) - us);
+        let most = self.lab_us(heard.before) - us;
         let known = *self.current.get(index)?;
         // A new boot counts its lines from 0, even if its first line was lost with the reset.
         let same = known.filter(|life| {
@@ -147,9 +150,9 @@ impl Chronicle {
 
     fn date(&self, when: &When) -> (u64, Option<u64>) {
         match when {
-            When::Host(us) => (*us, None),
+            When::Lab(us) => (*us, None),
             When::Node { life, us } => {
-                let (at, about) = self.lives[*life].host_us(*us);
+                let (at, about) = self.lives[*life].lab_us(*us);
                 (at.max(0) as u64, Some(about))
             }
         }
@@ -164,9 +167,9 @@ impl Chronicle {
     /// the first event where that lies before the start.
     pub fn events_from_the_first(&self) -> Vec<NodeEvent> {
         let at = |entry: &Entry| match &entry.when {
-            When::Host(us) => (*us as i64, None),
+            When::Lab(us) => (*us as i64, None),
             When::Node { life, us } => {
-                let (at, about) = self.lives[*life].host_us(*us);
+                let (at, about) = self.lives[*life].lab_us(*us);
                 (at, Some(about))
             }
         };

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::slice::from_ref;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bellwether_scenario::{Algorithm, Scenario};
 
@@ -24,21 +24,19 @@ pub fn run(image: &Arc<Image>) -> Result<String, String> {
     flash::prepare(&flock.flash_of(TWIN), &scenario, ID)?;
     flock.switch.set_host(TWIN, ID);
     flock.begin();
-    for id in 1..TWIN {
-        flock.boot(id)?;
-    }
-    let end = Instant::now() + Duration::from_secs(20);
+    flock.boot(1..TWIN)?;
+    let end = flock.now() + Duration::from_secs(20);
     while settled(flock.watch.seen()) != Some(TWIN - 1) {
         flock.look_after()?;
-        if Instant::now() > end {
+        if flock.now() > end {
             return Err("the flock did not settle".into());
         }
-        flock.listen(Instant::now() + Duration::from_millis(20));
+        flock.listen_for(Duration::from_millis(20));
     }
-    flock.boot(TWIN)?;
+    flock.boot([TWIN])?;
     let mut silent = false;
     let mut noted = BTreeSet::new();
-    let end = Instant::now() + Duration::from_secs(15);
+    let end = flock.now() + Duration::from_secs(15);
     while let Some(said) = flock.listen(end) {
         flock.look_after()?;
         let clash = said.line.text().contains("id-clash");

@@ -1,7 +1,7 @@
 //! What sealing and opening a datagram costs a Cortex-M3, in instructions.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bellwether_scenario::{Algorithm, Scenario};
 
@@ -20,8 +20,8 @@ pub fn run() -> Result<String, String> {
     let mut flock = Flock::prepare(&scenario, &[image], None)?;
     flock.counted = true;
     flock.begin();
-    flock.boot(1)?;
-    let end = Instant::now() + Duration::from_secs(30);
+    flock.boot([1])?;
+    let end = flock.now() + Duration::from_secs(30);
     while let Some(said) = flock.listen(end) {
         flock.look_after()?;
         match said.line.word.as_str() {

@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::boards::{self, Board};
+use crate::clock::Clock;
 use crate::flash;
 use crate::folder;
 use crate::line::Line;
@@ -117,9 +118,10 @@ pub fn run(board: &'static Board) -> Result<String, String> {
     let files = Files::new(folder.path(), 1);
     flash::blank(&files.flash())?;
     let _echo = Echo::start(&files).map_err(|error| format!("no network: {error}"))?;
-    let mut machine = Machine::start(&image, &files, false)?;
+    let clock = Clock::start()?;
+    let mut machine = Machine::start(&image, &files, &clock, false)?;
     let (heard, said) = channel();
-    let _probe = Probe::start(image, files.probe(), 1, 1, heard);
+    let _probe = Probe::start(image, files.probe(), 1, 1, heard, clock);
     let mut good = 0;
     for wanted in course(board) {
         let end = Instant::now() + PATIENCE;

@@ -2,7 +2,7 @@
 
 use std::slice::from_ref;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bellwether_scenario::{Action, Algorithm, Scenario};
 
@@ -34,21 +34,19 @@ fn ready_during_erase(image: &Arc<Image>, algorithm: Algorithm) -> Result<String
     let mut flock = Flock::prepare(&scenario, from_ref(image), None)?;
     flash::age(&flock.flash_of(1), &scenario, 1)?;
     flock.begin();
-    for id in 1..=3 {
-        flock.boot(id)?;
-    }
+    flock.boot(1..=3)?;
     let mut killed = None;
     let mut kill_at = None;
     let mut waited_us = 0;
-    let end = Instant::now() + Duration::from_secs(20);
-    while Instant::now() < end {
-        let Some(said) = flock.listen(Instant::now() + Duration::from_millis(20)) else {
+    let end = flock.now() + Duration::from_secs(20);
+    while flock.now() < end {
+        let Some(said) = flock.listen_for(Duration::from_millis(20)) else {
             flock.look_after()?;
-            if kill_at.is_some_and(|at| Instant::now() >= at) {
+            if kill_at.is_some_and(|at| flock.now() >= at) {
                 kill_at = None;
                 // Node 2 must now form a group with node 1, whose flash is busy.
                 flock.act(&Action::Kill { nodes: vec![3] })?;
-                killed = Some(Instant::now());
+                killed = Some(flock.now());
             }
             if waited_us > 0 && settled(flock.watch.seen()) == Some(2) {
                 return Ok(format!("its save took {} ms", waited_us / 1000));
@@ -56,7 +54,7 @@ fn ready_during_erase(image: &Arc<Image>, algorithm: Algorithm) -> Result<String
             continue;
         };
         match said.line.word.as_str() {
-            "boot" if said.node == 1 => kill_at = Some(Instant::now() + UNTIL_ERASE),
+            "boot" if said.node == 1 => kill_at = Some(flock.now() + UNTIL_ERASE),
             "start" if said.line.get("cause") != Some("power") => {
                 return Err(format!("node {} was reset: {}", said.node, said.line.text()));
             }

@@ -21,6 +21,8 @@ const BOARD: &Board = &BOARDS[0];
 const CAPACITY_BYTES: u64 = 16 << 20;
 /// More than what both emulated boards need for a save behind a running erase; they refuse less than that.
 const TS: Duration = Duration::from_millis(1_500);
+/// The least Tp that the emulated boards can keep.
+pub const TP_US_MIN: u64 = BOARD.tp_us_min;
 pub const PORT: u16 = bellwether_flock::file::PORT;
 pub const NETWORK: u16 = 1;
 

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bellwether::key::{KEY_BYTES, Keys};
 use bellwether_scenario::{Action, NodeEvent, Observation, Scenario, Watch, What};
 use tempfile::TempDir;
 
 use crate::chronicle::{Chronicle, Said};
+use crate::clock::{Clock, Moment};
 use crate::display::Scene;
 use crate::flash;
 use crate::folder;
@@ -45,11 +46,13 @@ pub struct Flock {
     heard: Sender<Heard>,
     pub chronicle: Chronicle,
     pub watch: Watch,
-    pub lateness: Lateness,
+    /// On the host's clock: how late the host was.
+    pub lateness: Option<Lateness>,
+    pub clock: Clock,
     pub actions: Vec<(u64, Action)>,
     pub broken: Vec<u64>,
     cpu_ticks_gone: u64,
-    pub zero: Instant,
+    pub zero: Moment,
     // Last: the files go after everything that uses them.
     _folder: TempDir,
 }
@@ -69,9 +72,10 @@ impl Flock {
             flash::prepare(&files.flash(), scenario, id)?;
         }
         let tm = Duration::from_micros(scenario.tm_us);
-        let switch = Switch::start(&files, tm, scenario.seed, pcap)?;
+        let clock = Clock::start()?;
+        let switch = Switch::start(&files, clock.clone(), tm, scenario.seed, pcap)?;
         let (heard, said) = channel();
-        let zero = Instant::now();
+        let zero = clock.now();
         Ok(Self {
             images: images.iter().cycle().take(files.len()).cloned().collect(),
             boards: files.iter().map(|_| None).collect(),
@@ -82,19 +86,24 @@ impl Flock {
             switch,
             said,
             heard,
-            chronicle: Chronicle::new(scenario.nodes, zero),
+            chronicle: Chronicle::new(scenario.nodes, clock.clone(), zero),
             watch: Watch::new(scenario),
-            lateness: Lateness::watch(),
+            lateness: clock.is_hosts().then(|| Lateness::watch(clock.clone())),
             actions: Vec::new(),
             broken: Vec::new(),
             cpu_ticks_gone: 0,
+            clock,
             zero,
             _folder: folder,
         })
     }
 
+    pub fn now(&self) -> Moment {
+        self.clock.now()
+    }
+
     pub fn now_us(&self) -> u64 {
-        self.zero.elapsed().as_micros() as u64
+        self.now().since(self.zero).as_micros() as u64
     }
 
     pub fn nodes(&self) -> u8 {
@@ -103,8 +112,8 @@ impl Flock {
 
     /// The time of the run begins.
     pub fn begin(&mut self) {
-        self.zero = Instant::now();
-        self.chronicle = Chronicle::new(self.nodes(), self.zero);
+        self.zero = self.now();
+        self.chronicle = Chronicle::new(self.nodes(), self.clock.clone(), self.zero);
     }
 
     pub fn flash_of(&self, id: u8) -> PathBuf {
@@ -115,17 +124,34 @@ impl Flock {
         self.boards.get(usize::from(id) - 1).is_some_and(Option::is_some)
     }
 
-    pub fn boot(&mut self, id: u8) -> Result<(), String> {
+    /// Gives boards power, all at the same moment.
+    pub fn boot(&mut self, ids: impl IntoIterator<Item = u8>) -> Result<(), String> {
+        // A QEMU takes its time to start; a board has power at once.
+        let _hold = self.clock.hold();
+        let mut started = Vec::new();
+        for id in ids {
+            self.start(id)?;
+            started.push(id);
+        }
+        for id in started {
+            if let Some(probe) = self.probe(id) {
+                probe.wait_reached().map_err(|why| self.died(id).unwrap_or(why))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, id: u8) -> Result<(), String> {
         let index = usize::from(id) - 1;
         self.powers += 1;
         let image = Arc::clone(self.images.get(index).ok_or("there is no image for it")?);
-        let machine = Machine::start(&image, &self.files[index], self.counted)?;
+        let machine = Machine::start(&image, &self.files[index], &self.clock, self.counted)?;
         if self.unplugged.contains(&id) {
             machine.set_link(false)?;
         }
         let socket = self.files[index].probe();
         let (heard, power) = (self.heard.clone(), self.powers);
-        let probe = Probe::start(image, socket, id, power, heard);
+        let probe = Probe::start(image, socket, id, power, heard, self.clock.clone());
         self.boards[index] = Some(Powered { machine, probe, power });
         self.switch.set_power(index, true);
         Ok(())
@@ -163,6 +189,8 @@ impl Flock {
 
     /// Carries out an action; the events that it causes by itself are noted and returned.
     pub fn act(&mut self, action: &Action) -> Result<Vec<NodeEvent>, String> {
+        // What is done at one moment takes no time on a bench.
+        let _hold = self.clock.hold();
         let mut events = Vec::new();
         let board = |boards: &Vec<Option<Powered>>, id: &u8, pause: bool| {
             if let Some(Some(powered)) = boards.get(usize::from(*id) - 1) {
@@ -172,9 +200,7 @@ impl Flock {
         match action {
             Action::Kill { nodes } => events.extend(nodes.iter().filter_map(|id| self.kill(*id))),
             Action::Boot { nodes } => {
-                for id in nodes {
-                    self.boot(*id)?;
-                }
+                self.boot(nodes.iter().copied())?;
             }
             Action::Pause { nodes } => nodes.iter().for_each(|id| board(&self.boards, id, true)),
             Action::Resume { nodes } => nodes.iter().for_each(|id| board(&self.boards, id, false)),
@@ -219,12 +245,19 @@ impl Flock {
         Ok(events)
     }
 
+    /// The next line of any node, if one comes within this span.
+    pub fn listen_for(&mut self, span: Duration) -> Option<Said> {
+        self.listen(self.now() + span)
+    }
+
     /// The next line of any node, if one comes until then.
-    pub fn listen(&mut self, until: Instant) -> Option<Said> {
+    pub fn listen(&mut self, until: Moment) -> Option<Said> {
         loop {
-            let wait = until.saturating_duration_since(Instant::now());
+            // The clock may stand still meanwhile: then the rest is waited for again.
+            let wait = until.since(self.now());
             let heard = match self.said.recv_timeout(wait) {
                 Ok(heard) => heard,
+                Err(RecvTimeoutError::Timeout) if !wait.is_zero() => continue,
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
             };
             // What a board said before its power was cut may be read after.
@@ -245,14 +278,16 @@ impl Flock {
     /// Looks for boards that died by themselves and for broken promises of the network.
     pub fn look_after(&mut self) -> Result<(), String> {
         for at in self.switch.take_broken() {
-            self.broken.push(at.saturating_duration_since(self.zero).as_micros() as u64);
+            self.broken.push(at.since(self.zero).as_micros() as u64);
         }
-        for (id, board) in (1..).zip(&mut self.boards) {
-            if let Some(why) = board.as_mut().and_then(|board| board.machine.died()) {
-                return Err(format!("the QEMU of node {id} ended by itself: {why}"));
-            }
-        }
-        Ok(())
+        (1..=self.nodes()).find_map(|id| self.died(id)).map_or(Ok(()), Err)
+    }
+
+    /// What the QEMU of a board said when it ended by itself.
+    fn died(&mut self, id: u8) -> Option<String> {
+        let board = self.boards[usize::from(id) - 1].as_mut()?;
+        let why = board.machine.died()?;
+        Some(format!("the QEMU of node {id} ended by itself: {why}"))
     }
 
     /// Processor time of all boards together.

@@ -7,13 +7,15 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 
+use crate::clock::{Clock, Moment};
+
 const NAP: Duration = Duration::from_millis(3);
 /// Less is everyday.
 const NOTED: Duration = Duration::from_millis(2);
 
 /// A core that came late: which, when, and by how much.
-type Moment = (usize, Instant, Duration);
-type Moments = Arc<Mutex<Vec<Moment>>>;
+type Late = (usize, Moment, Duration);
+type Moments = Arc<Mutex<Vec<Late>>>;
 
 pub struct Lateness {
     moments: Moments,
@@ -21,17 +23,17 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    pub fn watch() -> Self {
+    pub fn watch(clock: Clock) -> Self {
         let (moments, stop) = (Moments::default(), Arc::new(AtomicBool::new(false)));
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         for core in 0..cores {
-            let (moments, stop) = (Arc::clone(&moments), Arc::clone(&stop));
-            std::thread::spawn(move || watch_core(core, &moments, &stop));
+            let (clock, moments, stop) = (clock.clone(), Arc::clone(&moments), Arc::clone(&stop));
+            std::thread::spawn(move || watch_core(core, &clock, &moments, &stop));
         }
         Self { moments, stop }
     }
 
-    fn moments(&self) -> Vec<Moment> {
+    fn moments(&self) -> Vec<Late> {
         self.moments.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -40,12 +42,12 @@ impl Lateness {
     }
 
     /// How long the host was away in all in this stretch of time, on the core where that was longest.
-    pub fn between(&self, from: Instant, to: Instant) -> Duration {
+    pub fn between(&self, from: Moment, to: Moment) -> Duration {
         longest(&self.moments(), from, to)
     }
 }
 
-fn longest(moments: &[Moment], from: Instant, to: Instant) -> Duration {
+fn longest(moments: &[Late], from: Moment, to: Moment) -> Duration {
     let mut by_core = BTreeMap::<usize, Duration>::new();
     for (core, at, late) in moments {
         if *at >= from && *at - *late <= to {
@@ -55,7 +57,7 @@ fn longest(moments: &[Moment], from: Instant, to: Instant) -> Duration {
     by_core.into_values().max().unwrap_or_default()
 }
 
-fn watch_core(core: usize, moments: &Moments, stop: &AtomicBool) {
+fn watch_core(core: usize, clock: &Clock, moments: &Moments, stop: &AtomicBool) {
     let mut only = CpuSet::new();
     only.set(core);
     // Where the host forbids it the thread watches whatever core it is on.
@@ -66,7 +68,7 @@ fn watch_core(core: usize, moments: &Moments, stop: &AtomicBool) {
         let late = before.elapsed().saturating_sub(NAP);
         if late > NOTED {
             let mut moments = moments.lock().unwrap_or_else(PoisonError::into_inner);
-            moments.push((core, Instant::now(), late));
+            moments.push((core, clock.now(), late));
         }
     }
 }
@@ -83,7 +85,8 @@ mod tests {
 
     #[test]
     fn the_core_that_was_away_longest_counts() {
-        let (zero, ms) = (Instant::now() + Duration::from_secs(1), Duration::from_millis);
+        let ms = Duration::from_millis;
+        let zero = Clock::host().now() + ms(1000);
         let moments = [
             (0, zero + ms(10), ms(4)),
             (1, zero + ms(11), ms(5)),

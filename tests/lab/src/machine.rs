@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::clock::Clock;
 use crate::probe::Image;
 use crate::tools::QEMU;
 
@@ -68,10 +69,15 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Powers a board; `counted`: its time counts instructions, a nanosecond each. Must be called from
+    /// Powers a board that lives on this clock; `counted`: its time counts instructions, a nanosecond each. Must be called from
     /// a thread that outlives it: `setpriv` ties the life of the process to that of its parent, so that
     /// no way in which the lab can end leaves one behind.
-    pub fn start(image: &Image, files: &Files, counted: bool) -> Result<Self, String> {
+    pub fn start(
+        image: &Image,
+        files: &Files,
+        clock: &Clock,
+        counted: bool,
+    ) -> Result<Self, String> {
         let machine = image.board.machine.ok_or("there is no such machine in QEMU")?;
         for stale in [files.nic(), files.probe(), files.control()] {
             let _ = std::fs::remove_file(stale);
@@ -79,6 +85,7 @@ impl Machine {
         let errors = File::create(files.errors()).map_err(|error| error.to_string())?;
         let shown = |path: PathBuf| path.display().to_string();
         let child = Command::new("setpriv")
+            .envs(clock.environment())
             .args(["--pdeathsig", "KILL", QEMU])
             .args(machine(files))
             .args(["-display", "none", "-serial", "none", "-monitor", "none"])

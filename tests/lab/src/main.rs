@@ -9,6 +9,7 @@ mod budget;
 mod checks;
 mod chronicle;
 mod clash;
+mod clock;
 mod conduct;
 mod cost;
 mod display;
@@ -26,6 +27,7 @@ mod mute;
 mod numbers;
 mod pcap;
 mod play;
+mod plays;
 mod probe;
 mod provoke;
 mod real;
@@ -51,7 +53,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use crate::boards::Board;
 use crate::display::{Display, Printer};
 use crate::measured::Measured;
-use crate::play::{Outcome, Times};
+use crate::play::{Floors, Outcome, Times};
 use crate::probe::Image;
 use crate::view::{Picture, View};
 
@@ -99,9 +101,12 @@ struct Arguments {
     /// Tp to use instead of the file's
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     tp_ms: Option<u64>,
-    /// Stretch every time of the file by this; by default as much as this host needs
+    /// Stretch every time of the file by this; by default as much as the boards need
     #[arg(long)]
     factor: Option<f64>,
+    /// Let the boards go by the host's clock, which goes on while the host is busy elsewhere
+    #[arg(long, global = true)]
+    host_clock: bool,
     /// How long a run without a scenario lasts
     #[arg(long, default_value_t = 3_600_000, value_parser = clap::value_parser!(u64).range(1..))]
     duration_ms: u64,
@@ -167,10 +172,12 @@ fn main() -> ExitCode {
         Ok((scenario, boards))
     });
     let code = match (&arguments.command, loaded) {
-        (Some(command), Ok(_)) => carry_out(command, &stop).unwrap_or_else(|why| {
-            eprintln!("{why}");
-            FAILED
-        }),
+        (Some(command), Ok(_)) => {
+            carry_out(command, arguments.host_clock, &stop).unwrap_or_else(|why| {
+                eprintln!("{why}");
+                FAILED
+            })
+        }
         (None, Ok((scenario, boards))) => run(&scenario, &boards, &arguments, &stop),
         (_, Err(why)) => {
             eprintln!("{why}");
@@ -212,7 +219,7 @@ fn load(arguments: &Arguments) -> Result<Scenario, String> {
     if scenario.nodes > 64 {
         return Err(format!("{} boards; allowed: 1 to 64", scenario.nodes));
     }
-    let (chosen, factor) = play::choose_times(&scenario, times(arguments));
+    let (chosen, factor) = play::choose_times(&scenario, times(arguments), Floors::BOARDS);
     flash::timing(&chosen.stretched(factor))?;
     Ok(scenario)
 }
@@ -229,9 +236,10 @@ fn times(arguments: &Arguments) -> Times {
 }
 
 /// The exit code of a command, or why it could not be carried out.
-fn carry_out(command: &Command, stop: &AtomicBool) -> Result<u8, String> {
+fn carry_out(command: &Command, host_clock: bool, stop: &AtomicBool) -> Result<u8, String> {
     if !matches!(command, Command::Build { .. } | Command::Attach(_) | Command::Size) {
         tools::ensure_qemu()?;
+        clock::choose(host_clock);
     }
     match command {
         Command::Suite { filter, deep } => suite::run(filter.as_deref(), *deep, stop),
@@ -285,8 +293,9 @@ fn run(
             return FAILED;
         }
     };
+    clock::choose(arguments.host_clock);
     tools::prefer_lab();
-    let (scenario, factor) = play::choose_times(scenario, times(arguments));
+    let (scenario, factor) = play::choose_times(scenario, times(arguments), Floors::in_force());
     let played = play::until_conclusive(factor, stop, |factor| {
         let mut display = display(arguments, &scenario.stretched(factor));
         println!(
@@ -332,7 +341,7 @@ fn run(
         println!("… and {} more", outcome.failures.len() - FAILURES_SHOWN);
     }
     if outcome.is_inconclusive() {
-        let late = outcome.host_late.as_secs_f64() * 1000.0;
+        let late = outcome.host_late.unwrap_or_default().as_secs_f64() * 1000.0;
         println!("inconclusive: the host was {late:.1} ms late, more than Tp/2");
         return INCONCLUSIVE;
     }
@@ -361,6 +370,7 @@ fn replay(arguments: &Arguments) -> String {
     words.extend(arguments.tm_ms.map(|ms| format!("--tm-ms {ms}")));
     words.extend(arguments.tp_ms.map(|ms| format!("--tp-ms {ms}")));
     words.extend(arguments.factor.map(|factor| format!("--factor {factor}")));
+    words.extend(arguments.host_clock.then(|| "--host-clock".into()));
     if arguments.scenario.is_none() {
         words.push(format!("--duration-ms {}", arguments.duration_ms));
     }
@@ -374,13 +384,13 @@ fn report(outcome: &Outcome) {
         settled.iter().map(|(at, id)| format!("{:.2} s under {id}", *at as f64 / 1e6)).collect();
     println!("settled: {}", if shown.is_empty() { "never".into() } else { shown.join(", ") });
     println!(
-        "{} frames, processor time of all boards {:.1} % of one core, host late {:.1} ms at most, \
-         {} log lines lost, {} deadlines missed while the host was away",
+        "{} frames, processor time of all boards {:.1} % of one core, of the lab {:.1} %, \
+         {} log lines lost, {}",
         outcome.frames,
         outcome.cpu.as_secs_f64() / outcome.lasted.as_secs_f64() * 100.0,
-        outcome.host_late.as_secs_f64() * 1000.0,
+        outcome.own_cpu.as_secs_f64() / outcome.lasted.as_secs_f64() * 100.0,
         outcome.lines_lost,
-        outcome.deadlines_excused
+        outcome.of_the_clock()
     );
     for line in outcome.measured.verdict() {
         println!("{line}");

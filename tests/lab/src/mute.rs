@@ -2,7 +2,7 @@
 
 use std::slice::from_ref;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bellwether_scenario::{Algorithm, Scenario};
 
@@ -32,8 +32,8 @@ fn stays_mute(image: &Arc<Image>, flaw: Flaw, reason: &str) -> Result<(), String
     let mut flock = Flock::prepare(&scenario, from_ref(image), None)?;
     flash::spoil(&flock.flash_of(1), &scenario, flaw)?;
     flock.begin();
-    flock.boot(1)?;
-    let end = Instant::now() + Duration::from_secs(6);
+    flock.boot([1])?;
+    let end = flock.now() + Duration::from_secs(6);
     let mut said_so = false;
     while let Some(said) = flock.listen(end) {
         flock.look_after()?;
@@ -51,7 +51,7 @@ fn stays_mute(image: &Arc<Image>, flaw: Flaw, reason: &str) -> Result<(), String
         return Err("it does not say why".into());
     }
     // Nothing may follow.
-    let silence = Instant::now() + Duration::from_millis(700);
+    let silence = flock.now() + Duration::from_millis(700);
     match flock.listen(silence) {
         Some(said) => Err(format!("after that it says {} {}", said.line.word, said.line.text())),
         None if flock.switch.frames() > 0 => Err("it sends frames".into()),

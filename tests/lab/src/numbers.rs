@@ -4,7 +4,7 @@ use std::process::Command;
 use std::slice::from_ref;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bellwether_scenario::{Algorithm, Scenario};
 
@@ -32,29 +32,28 @@ const IDLE_SHARE_MAX: f64 = 0.25;
 /// Once they are settled, boards leave the host nearly alone.
 fn idle(image: &Arc<Image>) -> Result<String, String> {
     let mut scenario = Scenario::undisturbed(Algorithm::Bully, NODES, 0);
-    (scenario.tm_us, scenario.tp_us) = (play::TM_MIN_US, play::TP_MIN_US);
+    (scenario.tm_us, scenario.tp_us) = (40_000, 40_000);
     let mut flock = Flock::prepare(&scenario, from_ref(image), None)?;
     flock.begin();
-    for id in 1..=NODES {
-        flock.boot(id)?;
-    }
-    let give_up = Instant::now() + Duration::from_secs(20);
+    flock.boot(1..=NODES)?;
+    let give_up = flock.now() + Duration::from_secs(20);
     while settled(flock.watch.seen()) != Some(NODES) {
         flock.look_after()?;
-        if Instant::now() > give_up {
+        if flock.now() > give_up {
             return Err("the flock did not settle".into());
         }
-        flock.listen(Instant::now() + Duration::from_millis(20));
+        flock.listen_for(Duration::from_millis(20));
     }
     // Others on the same cores make the same work take longer: the best of some stretches counts.
     let mut least = f64::MAX;
     for _ in 0..STRETCHES {
-        let (began, before) = (Instant::now(), flock.cpu());
-        while began.elapsed() < IDLE {
+        let (began, before) = (flock.now(), flock.cpu());
+        while flock.now().since(began) < IDLE {
             flock.look_after()?;
             flock.listen(began + IDLE);
         }
-        least = least.min((flock.cpu() - before).as_secs_f64() / began.elapsed().as_secs_f64());
+        least = least
+            .min((flock.cpu() - before).as_secs_f64() / flock.now().since(began).as_secs_f64());
         if least < IDLE_SHARE_MAX {
             return Ok(format!("{:.1} % of one core", least * 100.0));
         }

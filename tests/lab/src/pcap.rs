@@ -3,12 +3,19 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-pub struct Pcap(BufWriter<File>);
+use crate::clock::Moment;
+
+pub struct Pcap {
+    out: BufWriter<File>,
+    /// The same moment on the lab's clock, and since 1970.
+    began: (Moment, Duration),
+}
 
 impl Pcap {
-    pub fn create(path: &Path) -> Result<Self, String> {
+    /// `now`: on the clock of the run, which dates all frames.
+    pub fn create(path: &Path, now: Moment) -> Result<Self, String> {
         let file = File::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
         let mut out = BufWriter::new(file);
         // Magic (microseconds), version 2.4, zone, accuracy, longest packet, Ethernet.
@@ -16,34 +23,37 @@ impl Pcap {
         for word in head {
             out.write_all(&word.to_le_bytes()).map_err(|error| error.to_string())?;
         }
-        Ok(Self(out))
+        let date = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Ok(Self { out, began: (now, date) })
     }
 
-    pub fn write(&mut self, frame: &[u8]) {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    pub fn write(&mut self, now: Moment, frame: &[u8]) {
+        let (began, date) = self.began;
+        let now = date + now.since(began);
         let len = frame.len() as u32;
         let head = [now.as_secs() as u32, now.subsec_micros(), len, len];
         // A full disk costs the capture, not the run.
         for word in head {
-            let _ = self.0.write_all(&word.to_le_bytes());
+            let _ = self.out.write_all(&word.to_le_bytes());
         }
-        let _ = self.0.write_all(frame);
+        let _ = self.out.write_all(frame);
     }
 
     pub fn flush(&mut self) {
-        let _ = self.0.flush();
+        let _ = self.out.flush();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Clock;
 
     #[test]
     fn what_is_written_opens_in_tshark_and_in_the_flock_tool() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("run.pcap");
-        let mut capture = Pcap::create(&path).expect("a file");
+        let mut capture = Pcap::create(&path, Clock::host().now()).expect("a file");
         let frames: Vec<Vec<u8>> = (0..20u8)
             .map(|number| {
                 let to = [0xff; 6];
@@ -53,7 +63,7 @@ mod tests {
             })
             .collect();
         for frame in &frames {
-            capture.write(frame);
+            capture.write(Clock::host().now(), frame);
         }
         capture.flush();
 

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use defmt_decoder::{DecodeError, Table};
 use object::{Object, ObjectSymbol};
 
 use crate::boards::Board;
+use crate::clock::{Clock, Moment};
 
 /// Between two looks at a node's log.
 const PERIOD: Duration = Duration::from_millis(20);
@@ -69,9 +70,9 @@ pub struct Heard {
     /// By the node's own clock.
     pub node_us: u64,
     /// It was not there when the look before began; `None` where nobody knows when that was.
-    pub after: Option<Instant>,
+    pub after: Option<Moment>,
     /// It was there when this look ended.
-    pub before: Instant,
+    pub before: Moment,
     pub text: String,
 }
 
@@ -79,6 +80,8 @@ pub struct Heard {
 pub struct Probe {
     stop: Arc<AtomicBool>,
     errands: Sender<Errand>,
+    /// Hears once that the board was reached.
+    reached: Receiver<()>,
     mailbox: Option<u64>,
     provoke: Option<u64>,
     thread: Option<JoinHandle<()>>,
@@ -91,14 +94,16 @@ impl Probe {
         node: u8,
         power: u32,
         heard: Sender<Heard>,
+        clock: Clock,
     ) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let (mailbox, provoke) = (image.mailbox, image.provoke);
         let (errands, ordered) = channel();
+        let (reaches, reached) = channel();
         let thread = std::thread::spawn(move || {
             let mut session = None;
-            let began = Instant::now();
+            let began = clock.now();
             while session.is_none() && !stopped.load(Ordering::Relaxed) {
                 session = UnixStream::connect(&socket).ok();
                 if session.is_none() {
@@ -106,11 +111,19 @@ impl Probe {
                 }
             }
             if let Some(stream) = session {
-                let link = Link { stream: BufReader::new(stream), control: image.control };
-                link.follow(&image.table, (node, power), began, &heard, (&stopped, &ordered));
+                let stream = BufReader::new(stream);
+                let link = Link { stream, control: image.control, clock };
+                let (table, who) = (&image.table, (node, power));
+                link.follow(table, who, began, (&heard, &reaches), (&stopped, &ordered));
             }
         });
-        Self { stop, errands, mailbox, provoke, thread: Some(thread) }
+        Self { stop, errands, reached, mailbox, provoke, thread: Some(thread) }
+    }
+
+    /// Waits until the board has power and can be read.
+    pub fn wait_reached(&self) -> Result<(), String> {
+        let wait = Duration::from_secs(20);
+        self.reached.recv_timeout(wait).map_err(|_| "QEMU does not come up".into())
     }
 
     /// Asks a board whose image can do so for a failure.
@@ -152,6 +165,7 @@ impl Drop for Probe {
 struct Link {
     stream: BufReader<UnixStream>,
     control: u64,
+    clock: Clock,
 }
 
 impl Link {
@@ -159,8 +173,8 @@ impl Link {
         mut self,
         table: &Table,
         (node, power): (u8, u32),
-        began: Instant,
-        heard: &Sender<Heard>,
+        began: Moment,
+        (heard, reaches): (&Sender<Heard>, &Sender<()>),
         (stop, errands): (&AtomicBool, &Receiver<Errand>),
     ) {
         let mut decoder = table.new_stream_decoder();
@@ -171,9 +185,11 @@ impl Link {
                     return;
                 }
             }
-            let looked = Instant::now();
+            let looked = self.clock.now();
             let Some(bytes) = self.look() else { return };
-            let before = Instant::now();
+            // Only the first time matters, and only to who waits.
+            let _ = reaches.send(());
+            let before = self.clock.now();
             decoder.received(&bytes);
             loop {
                 match decoder.decode() {

@@ -1,7 +1,7 @@
 //! Failures that are asked for: each must end in a reset with its cause, and in a board that is back.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bellwether_scenario::{Algorithm, Scenario};
 
@@ -34,7 +34,7 @@ pub fn run(board: &'static Board) -> Result<String, String> {
     (scenario.tm_us, scenario.tp_us) = (40_000, 100_000);
     let mut flock = Flock::prepare(&scenario, &[image], None)?;
     flock.begin();
-    flock.boot(1)?;
+    flock.boot([1])?;
     wait_for(&mut flock, "boot", None).map_err(|why| format!("at first: {why}"))?;
     let mut pauses = Vec::new();
     let mut seen = Vec::new();
@@ -44,9 +44,9 @@ pub fn run(board: &'static Board) -> Result<String, String> {
         if let Some(probe) = flock.probe(1) {
             probe.provoke(order);
         }
-        let asked = Instant::now();
+        let asked = flock.now();
         let began = wait_for(&mut flock, "start", Some(("cause", cause))).map_err(failed)?;
-        seen.push(format!("{name} {} ms", asked.elapsed().as_millis()));
+        seen.push(format!("{name} {} ms", flock.now().since(asked).as_millis()));
         if let Some(what) = record {
             wait_for(&mut flock, "last", Some(("what", what))).map_err(failed)?;
         }
@@ -73,7 +73,7 @@ pub fn run(board: &'static Board) -> Result<String, String> {
 
 /// Waits for a line, and says when it came; one with another value under its key is wrong.
 fn wait_for(flock: &mut Flock, word: &str, value: Option<(&str, &str)>) -> Result<u64, String> {
-    let end = Instant::now() + Duration::from_secs(12);
+    let end = flock.now() + Duration::from_secs(12);
     while let Some(said) = flock.listen(end) {
         flock.look_after()?;
         if said.line.word != word {

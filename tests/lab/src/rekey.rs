@@ -2,7 +2,7 @@
 
 use std::slice::from_ref;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bellwether::key::{KEY_BYTES, Keys, LinkKey, Slot};
 use bellwether_scenario::{Action, Algorithm, Scenario, What};
@@ -39,9 +39,7 @@ fn move_flock(image: &Arc<Image>, too_late: bool) -> Result<String, String> {
     (scenario.tm_us, scenario.tp_us) = (40_000, 100_000);
     let mut flock = Flock::prepare(&scenario, from_ref(image), None)?;
     flock.begin();
-    for id in 1..=NODES {
-        flock.boot(id)?;
-    }
+    flock.boot(1..=NODES)?;
     wait_settled(&mut flock, NODES)?;
     let old = flash::keys()?.send;
     let new = Slot { id: 2, key: LinkKey::new([0x17; KEY_BYTES]) };
@@ -61,7 +59,7 @@ fn move_flock(image: &Arc<Image>, too_late: bool) -> Result<String, String> {
         wait_settled(&mut flock, NODES)?;
         return Ok("settled with it".into());
     }
-    let end = Instant::now() + Duration::from_secs(10);
+    let end = flock.now() + Duration::from_secs(10);
     while let Some(said) = flock.listen(end) {
         flock.look_after()?;
         let refusal = said.line.get("reason").filter(|reason| *reason == "key");
@@ -79,8 +77,8 @@ fn move_flock(image: &Arc<Image>, too_late: bool) -> Result<String, String> {
 }
 
 fn wait_settled(flock: &mut Flock, coordinator: u8) -> Result<(), String> {
-    let end = Instant::now() + Duration::from_secs(20);
-    while Instant::now() < end {
+    let end = flock.now() + Duration::from_secs(20);
+    while flock.now() < end {
         flock.look_after()?;
         let live = (1..=NODES).filter(|id| flock.has_power(*id)).count();
         let seen = flock.watch.seen();
@@ -89,7 +87,7 @@ fn wait_settled(flock: &mut Flock, coordinator: u8) -> Result<(), String> {
         if settled(seen) == Some(coordinator) && whole {
             return Ok(());
         }
-        flock.listen(Instant::now() + Duration::from_millis(20));
+        flock.listen_for(Duration::from_millis(20));
     }
     Err("the flock did not settle".into())
 }
@@ -99,7 +97,7 @@ fn wait_wiped(flock: &mut Flock, id: u8, key: &LinkKey) -> Result<(), String> {
     let halves = key.bytes().as_chunks::<16>().0;
     let find =
         |bytes: &[u8]| bytes.windows(16).position(|here| halves.iter().any(|half| half == here));
-    let end = Instant::now() + WIPED;
+    let end = flock.now() + WIPED;
     loop {
         flock.look_after()?;
         let path = flock.flash_of(id);
@@ -110,7 +108,7 @@ fn wait_wiped(flock: &mut Flock, id: u8, key: &LinkKey) -> Result<(), String> {
         if in_flash.is_none() && in_memory.is_none() {
             return Ok(());
         }
-        if Instant::now() > end {
+        if flock.now() > end {
             let place = |at: Option<usize>, base: u64| {
                 at.map_or("nowhere".into(), |at| format!("at {:#x}", base + at as u64))
             };
@@ -120,7 +118,7 @@ fn wait_wiped(flock: &mut Flock, id: u8, key: &LinkKey) -> Result<(), String> {
                 place(in_memory, MEMORY.0)
             ));
         }
-        flock.listen(Instant::now() + Duration::from_millis(200));
+        flock.listen_for(Duration::from_millis(200));
     }
 }
 
@@ -128,7 +126,7 @@ fn wait_wiped(flock: &mut Flock, id: u8, key: &LinkKey) -> Result<(), String> {
 fn give(flock: &mut Flock, ids: std::ops::RangeInclusive<u8>, keys: &Keys) -> Result<(), String> {
     for id in ids {
         flock.set_keys(id, keys);
-        let end = Instant::now() + Duration::from_secs(5);
+        let end = flock.now() + Duration::from_secs(5);
         let mut taken = false;
         while !taken {
             let Some(said) = flock.listen(end) else {

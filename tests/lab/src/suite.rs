@@ -1,18 +1,18 @@
-//! The system tests: the runs that every change of the firmware has to pass.
+//! The system tests: what every change of the firmware has to pass on emulated boards.
+//!
+//! Each flock has a clock of its own that stands still while the host is busy elsewhere, so several run at
+//! once. What measures the host itself runs alone.
 
-use std::cell::Cell;
-use std::sync::Arc;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-
-use bellwether_scenario::{
-    Action, Algorithm, Detector, Durability, Expectation, Scenario, TimedAction,
-};
 
 use crate::attack;
 use crate::boards;
 use crate::budget;
 use crate::clash;
+use crate::clock::{self, Clock};
 use crate::cost;
 use crate::display::Printer;
 use crate::erase;
@@ -20,350 +20,202 @@ use crate::host::Lateness;
 use crate::labs;
 use crate::mute;
 use crate::numbers;
-use crate::play::{self, Outcome, Times};
+use crate::play::{self, Floors};
+use crate::plays::{self, Play};
 use crate::probe::Image;
 use crate::provoke;
 use crate::rekey;
 use crate::tools;
 
-const FILES: [&str; 6] = [
-    "cold-start",
-    "coordinator-crash-and-return",
-    "partition-and-heal",
-    "pause-above-tp",
-    "pulled-cable",
-    "reset-pin",
-];
-const KILLS: u64 = 20;
-/// Tm and Tp of the runs: hosts that share their cores with others are away for tens of milliseconds
-/// now and then. The moments of the files stay as they are.
-const TIMES: Times = Times { tm_ms: Some(40), tp_ms: Some(100), factor: None };
-
-/// A coordinator that nobody answers any more gives up its members with the fourth Check, 40 T later:
-/// that must be over when the file looks at it.
-const CABLE_FACTOR: f64 = 1.8;
-
+/// Flocks at once, on two cores. More only take longer each.
+const AT_ONCE: usize = 3;
 /// How long the attacker uses each weapon.
 const FLOOD: Duration = Duration::from_secs(6);
 const FLOOD_DEEP: Duration = Duration::from_secs(60);
-/// More than this excuses a failed test that is no scenario: half of the Tp that they use.
-const HOST_LATE_MAX: Duration = Duration::from_millis(50);
-
-/// In what a test says that could not be carried out as it should: the host was too slow for it.
-pub const INCONCLUSIVE: &str = "inconclusive: ";
+/// On the host's clock more than this excuses a failed test that is no scenario: half of the Tp that they use.
+const HOST_LATE_MAX: Duration = Duration::from_millis(20);
 
 /// How a test ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Passed,
     Failed,
+    /// Only on the host's clock: the host was too late.
     Inconclusive,
 }
 
-/// Power cuts at moments that nobody chose, all of them survived: 20 of them, on any board, in the
-/// middle of boots and elections too.
-fn random_kills(algorithm: Algorithm, seed: u64) -> Scenario {
-    let mut rng = fastrand::Rng::with_seed(seed);
-    let mut scenario = Scenario::undisturbed(algorithm, 5, 0);
-    scenario.name = format!("{KILLS} power cuts at random moments, {algorithm}");
-    scenario.seed = seed;
-    let mut at_us = 2_000_000;
-    let mut line = 0;
-    for _ in 0..KILLS {
-        let nodes = vec![rng.u8(1..=scenario.nodes)];
-        at_us += rng.u64(100_000..900_000);
-        line += 1;
-        let kill = Action::Kill { nodes: nodes.clone() };
-        scenario.actions.push(TimedAction { at_us, line, action: kill });
-        at_us += rng.u64(20_000..700_000);
-        line += 1;
-        scenario.actions.push(TimedAction { at_us, line, action: Action::Boot { nodes } });
-    }
-    scenario.duration_us = at_us + 12_000_000;
-    let top = scenario.nodes;
-    expect_settled(&mut scenario, top);
-    scenario
+/// What a test says of itself when it ends.
+struct Told {
+    verdict: Verdict,
+    /// Behind its name and the seconds that it took.
+    seen: String,
+    /// Lines of their own.
+    failures: Vec<String>,
 }
 
-/// A cold start of many boards, or of boards that save every change before they speak.
-fn cold_start(
-    name: &str,
-    algorithm: Algorithm,
-    nodes: u8,
-    durability: Durability,
-    seconds: u64,
-) -> Scenario {
-    let mut scenario = Scenario::undisturbed(algorithm, nodes, 0);
-    scenario.name = name.into();
-    scenario.durability = durability;
-    scenario.duration_us = seconds * 1_000_000;
-    expect_settled(&mut scenario, nodes);
-    scenario
+struct Test<'a> {
+    name: String,
+    /// Nothing else may run meanwhile.
+    alone: bool,
+    run: Box<dyn Fn() -> Told + Send + Sync + 'a>,
 }
 
-/// All are settled under this node at the end.
-fn expect_settled(scenario: &mut Scenario, coordinator: u8) {
-    scenario.expectations.push(Expectation {
-        at_us: scenario.duration_us,
-        at_end: true,
-        line: scenario.actions.len() + 1,
-        nodes: (1..=scenario.nodes).collect(),
-        settled: Some(true),
-        coordinator: Some(coordinator),
-        resets: None,
-        elections: None,
-    });
-}
-
-fn file(name: &str, algorithm: Algorithm) -> Result<Scenario, String> {
-    let path = tools::root().join(format!("tests/scenarios/{name}-{algorithm}.toml"));
-    let shown = path.display().to_string();
-    let text = std::fs::read_to_string(&path).map_err(|error| format!("{shown}: {error}"))?;
-    Scenario::parse(&shown, &text).map_err(|error| error.to_string())
-}
-
-type Play = (Scenario, Times, Vec<Arc<Image>>);
-
-/// Detectors other than the default, and policies.
-fn choices() -> Result<Vec<(Scenario, Times)>, String> {
-    let files = [
-        ("leaving", Algorithm::Ring),
-        ("no-preemption", Algorithm::Bully),
-        ("observers", Algorithm::Invitation),
-        ("broken-link", Algorithm::Ring),
-        ("five-percent-loss", Algorithm::Invitation),
-    ];
-    let mut all = Vec::new();
-    for (name, algorithm) in files {
-        all.push((file(name, algorithm)?, TIMES));
-    }
-    for detector in [Detector::Adaptive, Detector::Reliable] {
-        let mut scenario = file("coordinator-crash-and-return", Algorithm::Bully)?;
-        scenario.detector = detector;
-        scenario.name += &format!(", detector {}", detector.name());
-        all.push((scenario, TIMES));
-    }
-    // A node that is up and down for 3 T in the file must be so for more than T here.
-    let mut flapping = file("hold-off", Algorithm::Bully)?;
-    shorten(&mut flapping, 9_000_000);
-    all.push((flapping, Times { factor: Some(2.5), ..TIMES }));
-    Ok(all)
-}
-
-/// Ends a scenario sooner; what is expected at its end is expected then.
-fn shorten(scenario: &mut Scenario, duration_us: u64) {
-    scenario.duration_us = duration_us;
-    for expectation in scenario.expectations.iter_mut().filter(|wanted| wanted.at_end) {
-        expectation.at_us = duration_us;
-    }
-}
-
-/// Two boards of one kind and three of another lose their coordinator, and get it back.
-fn mixed(one: &Arc<Image>, other: &Arc<Image>) -> Result<Vec<Play>, String> {
-    let flock = [one, one, other, other, other].map(Arc::clone);
-    let play = |algorithm| {
-        let mut scenario = file("coordinator-crash-and-return", algorithm)?;
-        scenario.name = format!("mixed flock of {} and {}", one.board.name, other.board.name);
-        Ok((scenario, TIMES, flock.to_vec()))
-    };
-    [Algorithm::Bully, Algorithm::Invitation].into_iter().map(play).collect()
-}
-
-fn scenarios() -> Result<Vec<(Scenario, Times)>, String> {
-    let mut all = Vec::new();
-    for algorithm in [Algorithm::Bully, Algorithm::Invitation, Algorithm::Ring] {
-        // A pause, a cable and a reset pin are the board's affair, not the algorithm's.
-        let files = if algorithm == Algorithm::Ring { &FILES[..3] } else { &FILES[..] };
-        for name in files {
-            let cable = (*name == "pulled-cable").then_some(CABLE_FACTOR);
-            all.push((file(name, algorithm)?, Times { factor: cable, ..TIMES }));
-        }
-        if algorithm == Algorithm::Ring {
-            continue;
-        }
-        all.push((random_kills(algorithm, 7), TIMES));
-        let strict = "every change saved before anything leaves";
-        // Every wait contains the saves of all nodes, with an erase each.
-        all.push((cold_start(strict, algorithm, 3, Durability::Strict, 40), TIMES));
-        let many = "sixteen boards start together";
-        let slower = Times { tp_ms: Some(300), ..TIMES };
-        all.push((cold_start(many, algorithm, 16, Durability::Group, 15), slower));
-    }
-    all.extend(choices()?);
-    Ok(all)
-}
-
-/// What a suite asks for beside the expectations of a scenario: no line of the log is lost, and boards
-/// whose cable was pulled and put back have noticed both.
-fn beside_the_point(scenario: &Scenario, outcome: &Outcome) -> Vec<String> {
-    let mut failures = Vec::new();
-    if outcome.lines_lost > 0 {
-        // One of them may have been what a checker waits for.
-        failures.push(format!("{} lines of the log were lost", outcome.lines_lost));
-    }
-    for timed in &scenario.actions {
-        let (nodes, up) = match &timed.action {
-            Action::Unplug { nodes } => (nodes, false),
-            Action::Plug { nodes } => (nodes, true),
-            _ => continue,
+impl<'a> Test<'a> {
+    /// A test that says by itself what it saw.
+    fn of(name: &str, check: impl Fn() -> Result<String, String> + Send + Sync + 'a) -> Self {
+        let run = move || {
+            let lateness = clock::is_hosts().then(|| Lateness::watch(Clock::host()));
+            let result = check();
+            let late = lateness.is_some_and(|lateness| lateness.most() > HOST_LATE_MAX);
+            let verdict = match (&result, late) {
+                (Ok(_), _) => Verdict::Passed,
+                (Err(_), false) => Verdict::Failed,
+                (Err(_), true) => Verdict::Inconclusive,
+            };
+            let (seen, failures) = match result {
+                Ok(seen) => (seen, Vec::new()),
+                Err(why) => (String::new(), vec![why]),
+            };
+            Told { verdict, seen, failures }
         };
-        for node in nodes.iter().filter(|node| !outcome.cables.contains(&(**node, up))) {
-            failures.push(format!("node {node} did not say link up={up}"));
-        }
+        Self { name: name.to_owned(), alone: false, run: Box::new(run) }
     }
-    failures
+
+    fn alone(self) -> Self {
+        Self { alone: true, ..self }
+    }
+
+    fn play(play: &'a Play, stop: &'a AtomicBool) -> Self {
+        Self { name: play.name(), alone: false, run: Box::new(move || play_one(play, stop)) }
+    }
 }
 
-fn play_one(
-    scenario: &Scenario,
-    times: Times,
-    images: &[Arc<Image>],
-    stop: &AtomicBool,
-) -> Verdict {
-    let (scenario, factor) = play::choose_times(scenario, times);
-    let began = Instant::now();
+fn play_one(play: &Play, stop: &AtomicBool) -> Told {
+    let (scenario, factor) = play::choose_times(&play.scenario, play.times, Floors::in_force());
     let played = play::until_conclusive(factor, stop, |factor| {
-        let mut outcome =
-            play::play(&scenario, factor, images, None, stop, &mut Printer::new(true))?;
-        outcome.failures.extend(beside_the_point(&scenario, &outcome));
+        let mut display = Printer::new(true);
+        let mut outcome = play::play(&scenario, factor, &play.images, None, stop, &mut display)?;
+        outcome.failures.extend(plays::beside_the_point(&scenario, &outcome));
         Ok(outcome)
     });
-    let name = name_of(&scenario);
-    let outcome = match played {
-        Ok(outcome) => outcome,
-        Err(why) => {
-            println!("FAILED  {name}: {why}");
-            return Verdict::Failed;
-        }
-    };
-    let (verdict, word) = match (outcome.failures.is_empty(), outcome.is_inconclusive()) {
-        _ if stop.load(Ordering::Relaxed) => (Verdict::Failed, "STOPPED"),
-        (true, _) => (Verdict::Passed, "ok     "),
-        (false, true) => (Verdict::Inconclusive, "unsure "),
-        (false, false) => (Verdict::Failed, "FAILED "),
-    };
-    println!(
-        "{word} {name}, {:.0} s, host late {:.0} ms, {} deadlines missed while it was away",
-        began.elapsed().as_secs_f64(),
-        outcome.host_late.as_secs_f64() * 1000.0,
-        outcome.deadlines_excused
-    );
-    for failure in outcome.failures.iter().take(4) {
-        println!("        {failure}");
-    }
-    verdict
-}
-
-/// As it is printed, and as a filter finds it.
-fn name_of(scenario: &Scenario) -> String {
-    format!("{} ({})", scenario.name, scenario.algorithm)
-}
-
-/// A test that says by itself what it saw. Its times are real too: a host that was away excuses it.
-fn check_one(name: &str, test: impl Fn() -> Result<String, String>) -> Verdict {
-    let began = Instant::now();
-    let took = || format!("{:.0} s", began.elapsed().as_secs_f64());
-    for tried in 1.. {
-        let lateness = Lateness::watch();
-        let why = match test() {
-            Ok(seen) => {
-                let colon = if seen.is_empty() { "" } else { ": " };
-                println!("ok      {name}, {}{colon}{seen}", took());
-                return Verdict::Passed;
-            }
-            Err(why) => why,
-        };
-        let late = lateness.most();
-        let shown = format!("the host was {:.0} ms late", late.as_secs_f64() * 1000.0);
-        match after_failure(tried, late > HOST_LATE_MAX || why.contains(INCONCLUSIVE)) {
-            None => println!("once more, {shown}: {name}: {why}"),
-            Some(Verdict::Inconclusive) => {
-                println!("unsure  {name}, {}, {shown} in the last of {tried} tries: {why}", took());
-                break;
-            }
-            Some(verdict) => {
-                println!("FAILED  {name}, {}: {why}", took());
-                return verdict;
-            }
+    match played {
+        Err(why) => Told { verdict: Verdict::Failed, seen: String::new(), failures: vec![why] },
+        Ok(outcome) => {
+            let verdict = match (outcome.failures.is_empty(), outcome.is_inconclusive()) {
+                (true, _) => Verdict::Passed,
+                (false, true) => Verdict::Inconclusive,
+                (false, false) => Verdict::Failed,
+            };
+            let failures = outcome.failures.iter().take(4).cloned().collect();
+            Told { verdict, seen: outcome.of_the_clock(), failures }
         }
     }
-    Verdict::Inconclusive
 }
-
-/// What a failed try means; `None`: it is tried once more. `excused`: the host was too late or too slow.
-fn after_failure(tried: i32, excused: bool) -> Option<Verdict> {
-    match (excused, tried < play::TRIES) {
-        (false, _) => Some(Verdict::Failed),
-        (true, true) => None,
-        (true, false) => Some(Verdict::Inconclusive),
-    }
-}
-
-type Test<'a> = (&'a str, Box<dyn Fn() -> Result<String, String> + 'a>);
 
 /// Everything that is not a scenario.
 fn checks<'a>(image: &'a Arc<Image>, deep: bool) -> Vec<Test<'a>> {
-    let mut tests: Vec<Test<'a>> = vec![(
-        "budget",
-        Box::new(|| {
-            let sizes = budget::measure(image)?;
-            Ok(format!("{} bytes of flash, {} of memory", sizes.flash, sizes.memory))
-        }),
-    )];
-    let flood = if deep { FLOOD_DEEP } else { FLOOD };
+    let mut tests = vec![Test::of("budget", || {
+        let sizes = budget::measure(image)?;
+        Ok(format!("{} bytes of flash, {} of memory", sizes.flash, sizes.memory))
+    })];
     for (name, test) in mute::TESTS {
-        tests.push((name, Box::new(move || test(image).map(|()| String::new()))));
+        tests.push(Test::of(name, move || test(image).map(|()| String::new())));
     }
     for (name, test) in labs::TESTS {
-        tests.push((name, Box::new(test)));
+        tests.push(Test::of(name, test));
     }
-    tests.push(("two boards with one id", Box::new(|| clash::run(image))));
-    tests.push(("cost of a seal", Box::new(cost::run)));
-    tests.push(("provoked failures, sf2", Box::new(|| provoke::run(&boards::ALL[0]))));
-    tests.push(("provoked failures, mps2-an385", Box::new(|| provoke::run(&boards::ALL[1]))));
+    tests.push(Test::of("two boards with one id", || clash::run(image)));
+    tests.push(Test::of("cost of a seal", cost::run));
+    tests.push(Test::of("provoked failures, sf2", || provoke::run(&boards::ALL[0])));
+    tests.push(Test::of("provoked failures, mps2-an385", || provoke::run(&boards::ALL[1])));
+    let flood = if deep { FLOOD_DEEP } else { FLOOD };
     for (name, weapon) in attack::TESTS {
-        // Once more with twice the times, as scenarios are.
-        let times = Cell::new(1);
-        let test = move || attack::run(image, weapon, flood, times.replace(2 * times.get()));
-        tests.push((name, Box::new(test)));
+        tests.push(Test::of(name, move || attack::run(image, weapon, flood)));
     }
-    for (name, test) in erase::TESTS.into_iter().chain(rekey::TESTS).chain(numbers::TESTS) {
-        tests.push((name, Box::new(move || test(image))));
+    for (name, test) in erase::TESTS.into_iter().chain(rekey::TESTS) {
+        tests.push(Test::of(name, move || test(image)));
+    }
+    for (name, test) in numbers::TESTS {
+        tests.push(Test::of(name, move || test(image)).alone());
     }
     tests
+}
+
+/// Runs a test and says how it went.
+fn carry_out(test: &Test<'_>, stop: &AtomicBool) -> Verdict {
+    let began = Instant::now();
+    let Told { verdict, seen, failures } = (test.run)();
+    let stopped = stop.load(Ordering::Relaxed);
+    let (verdict, word) = match verdict {
+        _ if stopped => (Verdict::Failed, "STOPPED"),
+        Verdict::Passed => (verdict, "ok     "),
+        Verdict::Inconclusive => (verdict, "unsure "),
+        Verdict::Failed => (verdict, "FAILED "),
+    };
+    let colon = if seen.is_empty() { "" } else { ": " };
+    let mut said =
+        format!("{word} {}, {:.0} s{colon}{seen}", test.name, began.elapsed().as_secs_f64());
+    for failure in failures {
+        said += &format!("\n        {failure}");
+    }
+    // At once, or lines of tests that run at the same time mix.
+    println!("{said}");
+    verdict
+}
+
+/// Runs these tests, so many at once.
+fn carry_out_all(tests: Vec<Test<'_>>, at_once: usize, stop: &AtomicBool) -> Vec<Verdict> {
+    let waiting = Mutex::new(VecDeque::from(tests));
+    let verdicts = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(|| {
+                loop {
+                    let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+                    let Some(test) = next.filter(|_| !stop.load(Ordering::Relaxed)) else { break };
+                    let verdict = carry_out(&test, stop);
+                    verdicts.lock().unwrap_or_else(PoisonError::into_inner).push(verdict);
+                }
+            });
+        }
+    });
+    verdicts.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs all system tests; the exit code of the lab.
 pub fn run(filter: Option<&str>, deep: bool, stop: &AtomicBool) -> Result<u8, String> {
     let image = &Arc::new(tools::firmware(boards::default())?);
     let other = &Arc::new(tools::firmware(&boards::ALL[1])?);
-    let one_kind = |all: Vec<(Scenario, Times)>| {
-        all.into_iter().map(|(scenario, times)| (scenario, times, vec![Arc::clone(image)]))
-    };
-    let mut scenarios: Vec<_> = one_kind(scenarios()?).collect();
-    scenarios.extend(mixed(image, other)?);
+    // Now, so that no test waits for the other's build.
+    for board in &boards::ALL[..2] {
+        tools::provoked(board)?;
+    }
     tools::prefer_lab();
-    let wanted = |name: &str| {
-        filter.is_none_or(|filter| name.contains(filter)) && !stop.load(Ordering::Relaxed)
-    };
-    let mut verdicts = Vec::new();
-    for (name, test) in checks(image, deep) {
-        if wanted(name) {
-            verdicts.push(check_one(name, test));
-        }
-    }
-    for (scenario, times, images) in &scenarios {
-        if wanted(&name_of(scenario)) {
-            verdicts.push(play_one(scenario, *times, images, stop));
-        }
-    }
+    let on_host = clock::is_hosts();
+    let times = if on_host { plays::HOST_TIMES } else { plays::TIMES };
+    let plays = plays::all(image, other, times)?;
+    // The longest first, so that none of them is left over at the end.
+    let mut tests: Vec<Test<'_>> = plays.iter().map(|play| Test::play(play, stop)).collect();
+    tests.sort_by_key(|test| !test.name.contains("every change saved"));
+    tests.extend(checks(image, deep));
+    tests.retain(|test| filter.is_none_or(|filter| test.name.contains(filter)));
+    let (alone, together) = tests.into_iter().partition(|test: &Test<'_>| test.alone);
+    let began = Instant::now();
+    let mut verdicts = carry_out_all(together, if on_host { 1 } else { AT_ONCE }, stop);
+    verdicts.extend(carry_out_all(alone, 1, stop));
     let count = |wanted: Verdict| verdicts.iter().filter(|verdict| **verdict == wanted).count();
     let (failed, unsure) = (count(Verdict::Failed), count(Verdict::Inconclusive));
-    println!("{} passed, {failed} failed, {unsure} inconclusive", count(Verdict::Passed));
+    let inconclusive = if on_host { format!(", {unsure} inconclusive") } else { String::new() };
+    println!(
+        "{} passed, {failed} failed{inconclusive}, {:.0} s",
+        count(Verdict::Passed),
+        began.elapsed().as_secs_f64()
+    );
     Ok(match (failed, unsure) {
+        _ if verdicts.is_empty() => return Err("there is no such test".into()),
         (0, 0) => 0,
-        (0, _) => 3,
-        _ => 1,
+        (0, _) => crate::INCONCLUSIVE,
+        _ => crate::FAILED,
     })
 }
 
@@ -372,23 +224,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_late_host_excuses_a_failure_and_never_makes_it_one() {
-        for tried in 1..=play::TRIES {
-            assert_eq!(after_failure(tried, false), Some(Verdict::Failed));
-        }
-        assert_eq!(after_failure(1, true), None);
-        assert_eq!(after_failure(play::TRIES, true), Some(Verdict::Inconclusive));
+    fn what_a_check_says_is_its_verdict() {
+        let passed = (Test::of("x", || Ok("7 s".into())).run)();
+        assert_eq!((passed.verdict, passed.seen.as_str()), (Verdict::Passed, "7 s"));
+        let failed = (Test::of("x", || Err("no".into())).run)();
+        assert_ne!(failed.verdict, Verdict::Passed);
+        assert_eq!(failed.failures, ["no"]);
     }
 
     #[test]
-    fn every_scenario_of_the_suite_can_be_played() {
-        let mut names = Vec::new();
-        for (scenario, times) in scenarios().unwrap() {
-            let (chosen, factor) = play::choose_times(&scenario, times);
-            crate::flash::timing(&chosen.stretched(factor)).unwrap();
-            names.push(name_of(&scenario));
-        }
-        let unique: std::collections::BTreeSet<_> = names.iter().collect();
-        assert_eq!(unique.len(), names.len(), "{names:?}");
+    fn all_tests_run_however_many_at_once() {
+        let ran = Mutex::new(Vec::new());
+        let test = |name: &'static str| {
+            let ran = &ran;
+            let run = move || {
+                ran.lock().unwrap().push(name);
+                Told { verdict: Verdict::Passed, seen: String::new(), failures: Vec::new() }
+            };
+            Test { name: name.into(), alone: false, run: Box::new(run) }
+        };
+        let stop = AtomicBool::new(false);
+        let verdicts = carry_out_all(vec![test("a"), test("b"), test("c")], 2, &stop);
+        assert_eq!(verdicts, [Verdict::Passed; 3]);
+        let mut names = ran.into_inner().unwrap();
+        names.sort_unstable();
+        assert_eq!(names, ["a", "b", "c"]);
     }
 }

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bellwether_scenario::{Action, LinkQuality};
 
+use crate::clock::{Clock, Moment};
 use crate::machine::Files;
 use crate::pcap::Pcap;
 
@@ -19,12 +20,12 @@ const FRAME_BYTES_MAX: usize = 2048;
 const RETRY: Duration = Duration::from_millis(1);
 
 struct Delayed {
-    due: Instant,
+    due: Moment,
     order: u64,
     to: usize,
     frame: Vec<u8>,
     /// A board whose input is full is tried again until then.
-    give_up: Option<Instant>,
+    give_up: Option<Moment>,
 }
 
 impl PartialEq for Delayed {
@@ -60,17 +61,18 @@ struct State {
     recorded: Option<Vec<Vec<u8>>>,
     /// When a frame to a powered node was lost, held back longer than Tm or overtaken: the promises of a
     /// synchronous network did not hold then. (A node drops what was overtaken: to it that is lost.)
-    broken: Vec<Instant>,
+    broken: Vec<Moment>,
     /// When the latest frame of each pair is due.
-    latest: Vec<Option<Instant>>,
+    latest: Vec<Option<Moment>>,
     /// When the latest of them is due that kept its place.
-    latest_in_order: Vec<Option<Instant>>,
+    latest_in_order: Vec<Option<Moment>>,
     tm: Duration,
 }
 
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
+    clock: Clock,
     sockets: Vec<UnixDatagram>,
     /// Sends without waiting: a paused board must not hold up the others.
     out: UnixDatagram,
@@ -94,6 +96,7 @@ fn lock(shared: &Shared) -> MutexGuard<'_, State> {
 impl Switch {
     pub fn start(
         files: &[Files],
+        clock: Clock,
         tm: Duration,
         seed: u64,
         pcap: Option<&Path>,
@@ -109,10 +112,11 @@ impl Switch {
         let out = UnixDatagram::unbound().map_err(|error| error.to_string())?;
         out.set_nonblocking(true).map_err(|error| error.to_string())?;
         let mut state = State::new(nodes, tm, seed);
-        state.pcap = pcap.map(Pcap::create).transpose()?;
+        state.pcap = pcap.map(|path| Pcap::create(path, clock.now())).transpose()?;
         let shared = Arc::new(Shared {
             state: Mutex::new(state),
             changed: Condvar::new(),
+            clock,
             sockets,
             out,
             nics: files.iter().map(Files::nic).collect(),
@@ -173,7 +177,7 @@ impl Switch {
     }
 
     /// When frames were lost or late since the last call.
-    pub fn take_broken(&self) -> Vec<Instant> {
+    pub fn take_broken(&self) -> Vec<Moment> {
         std::mem::take(&mut lock(&self.shared).broken)
     }
 
@@ -240,12 +244,12 @@ impl Shared {
     }
 
     fn carry(&self, from: usize, frame: &[u8]) {
-        let now = Instant::now();
+        let now = self.clock.now();
         let mut at_once = Vec::new();
         {
             let mut state = lock(self);
             if let Some(pcap) = &mut state.pcap {
-                pcap.write(frame);
+                pcap.write(now, frame);
             }
             if let Some(recorded) = &mut state.recorded {
                 recorded.push(frame.to_vec());
@@ -263,13 +267,13 @@ impl Shared {
         }
     }
 
-    fn deliver(&self, to: usize, frame: &[u8], give_up: Option<Instant>) {
+    fn deliver(&self, to: usize, frame: &[u8], give_up: Option<Moment>) {
         let Err(error) = self.out.send_to(frame, &self.nics[to]) else { return };
         // A board without power has no socket: the frame is gone, as on a real cable.
         if error.kind() != ErrorKind::WouldBlock {
             return;
         }
-        let now = Instant::now();
+        let now = self.clock.now();
         let mut state = lock(self);
         let give_up = give_up.unwrap_or(now + state.tm);
         if now >= give_up {
@@ -286,18 +290,18 @@ impl Shared {
     fn deliver_delayed(&self) {
         let mut state = lock(self);
         while !self.stop.load(Ordering::Relaxed) {
-            let now = Instant::now();
+            let now = self.clock.now();
             match state.delayed.peek().map(|Reverse(next)| next.due) {
                 Some(due) if due <= now => {
                     let Some(Reverse(next)) = state.delayed.pop() else { continue };
                     drop(state);
-                    let late = now.duration_since(due).as_micros() as u64;
+                    let late = now.since(due).as_micros() as u64;
                     self.late_us.fetch_max(late, Ordering::Relaxed);
                     self.deliver(next.to, &next.frame, next.give_up);
                     state = lock(self);
                 }
                 due => {
-                    let wait = due.map_or(Duration::from_millis(200), |due| due - now);
+                    let wait = due.map_or(Duration::from_millis(200), |due| due.since(now));
                     let waited = self.changed.wait_timeout(state, wait);
                     state = waited.unwrap_or_else(PoisonError::into_inner).0;
                 }
@@ -338,7 +342,7 @@ impl State {
 
     fn draw(
         &mut self,
-        now: Instant,
+        now: Moment,
         from: usize,
         to: usize,
         frame: &[u8],
@@ -354,7 +358,7 @@ impl State {
             return;
         }
         let copies = 1 + usize::from(self.happens(link.duplicate));
-        let dues: Vec<Instant> = (0..copies).map(|_| self.due(now, pair, &link)).collect();
+        let dues: Vec<Moment> = (0..copies).map(|_| self.due(now, pair, &link)).collect();
         let earliest = dues.iter().min().copied();
         let overtakes = earliest < self.latest[pair];
         self.latest[pair] = earliest.max(self.latest[pair]);
@@ -371,7 +375,7 @@ impl State {
     }
 
     /// When a frame arrives that leaves now. Only jitter and reordering break the order of a link.
-    fn due(&mut self, now: Instant, pair: usize, link: &LinkQuality) -> Instant {
+    fn due(&mut self, now: Moment, pair: usize, link: &LinkQuality) -> Moment {
         let due = now + Duration::from_micros(link.delay_us);
         if link.jitter_us > 0 {
             return due + Duration::from_micros(self.rng.u64(0..=link.jitter_us));
@@ -385,7 +389,7 @@ impl State {
         due
     }
 
-    fn hold_back(&mut self, due: Instant, to: usize, frame: &[u8], give_up: Option<Instant>) {
+    fn hold_back(&mut self, due: Moment, to: usize, frame: &[u8], give_up: Option<Moment>) {
         self.order += 1;
         let (order, frame) = (self.order, frame.to_vec());
         self.delayed.push(Reverse(Delayed { due, order, to, frame, give_up }));
@@ -408,7 +412,7 @@ mod tests {
         let mut state = State::new(2, TM, 7);
         state.powered.fill(true);
         state.links[1] = quality;
-        let began = Instant::now();
+        let began = Clock::host().now();
         let (mut at_once, mut delays) = (0, Vec::new());
         for index in 0..FRAMES {
             let now = began + Duration::from_millis(index as u64);
@@ -416,7 +420,7 @@ mod tests {
             state.draw(now, 0, 1, &[0; 20], &mut to);
             assert!(to.iter().all(|to| *to == 1));
             at_once += to.len();
-            delays.extend(state.delayed.drain().map(|Reverse(held)| held.due - now));
+            delays.extend(state.delayed.drain().map(|Reverse(held)| held.due.since(now)));
         }
         Carried { at_once, delays, broken: state.broken.len() }
     }
@@ -486,7 +490,7 @@ mod tests {
     #[test]
     fn a_link_that_gets_faster_keeps_its_order() {
         let mut state = State::new(2, TM, 7);
-        let (now, mut at_once) = (Instant::now(), Vec::new());
+        let (now, mut at_once) = (Clock::host().now(), Vec::new());
         state.links[1].delay_us = 20_000;
         state.draw(now, 0, 1, &[1], &mut at_once);
         state.links[1].delay_us = 0;
@@ -503,7 +507,7 @@ mod tests {
             state.powered[1] = powered;
             state.plugged[0] = false;
             let mut at_once = Vec::new();
-            state.draw(Instant::now(), 0, 1, &[0], &mut at_once);
+            state.draw(Clock::host().now(), 0, 1, &[0], &mut at_once);
             assert_eq!((at_once.len(), state.broken.len()), (0, broken));
         }
     }

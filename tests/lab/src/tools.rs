@@ -67,6 +67,24 @@ pub fn short_paths(target: &str) -> String {
     format!("target.{target}.rustflags=[{}]", flags.join(","))
 }
 
+/// Builds the library that puts the lab's clock under QEMU, beside the firmware.
+pub fn clock_shim() -> Result<PathBuf, String> {
+    let target = root().join("boards/target");
+    let built = Command::new("cargo")
+        .args(["build", "--release", "--quiet", "--package", "bellwether-clock-shim"])
+        .arg("--target-dir")
+        .arg(&target)
+        .current_dir(root())
+        .env_remove("CARGO_TARGET_DIR")
+        .status()
+        .map_err(|error| format!("cargo: {error}"))?;
+    let shim = target.join("release/libbellwether_clock_shim.so");
+    if built.success() && shim.is_file() {
+        return shim.canonicalize().map_err(|error| format!("{}: {error}", shim.display()));
+    }
+    Err("tests/clock/shim could not be built".into())
+}
+
 /// Builds the firmware of a board.
 pub fn firmware(board: &'static Board) -> Result<Image, String> {
     Image::read(&firmware_file(board)?, board)
