@@ -7,7 +7,8 @@
 //! the page of shared memory that this module writes (`tests/clock`). A board that alone stands still, as
 //! in a scenario's pause, finds that time went on without it.
 //!
-//! A thread on each core naps and then says that its core has run; when all have, the clock is renewed.
+//! A thread on each core naps and then says that its core has run. When all have, and no board waits for a
+//! core (`queue.rs`: boards also keep each other from running), the clock is renewed.
 //! The lab holds the clock while it does what takes no time on a bench, such as switching on five boards.
 //!
 //! Where there is no such shim, and for real boards, the clock is the host's own.
@@ -27,11 +28,15 @@ use rustix::time::{ClockId, clock_gettime};
 use tempfile::TempDir;
 
 use crate::folder;
+use crate::queue::Queued;
 use crate::tools;
 
 /// How far the clock goes on without knowing whether the host is still there. A tenth of the shortest
 /// times that boards are configured with.
 const CAP: Duration = Duration::from_millis(2);
+/// What a board that has something to do must have had of a core before the clock goes on: ordinary
+/// programs on two cores have no more either.
+const ENOUGH: u64 = CAP.as_nanos() as u64 / 2;
 /// Short enough that a core that runs has said so before the clock stops.
 const NAP: Duration = Duration::from_micros(700);
 
@@ -137,6 +142,15 @@ impl Clock {
         self.pacer.as_ref().map_or(Vec::new(), |pacer| pacer.environment())
     }
 
+    /// From now on the clock waits for this QEMU whenever that waits for a core.
+    #[must_use]
+    pub fn follow(&self, process: u32) -> Followed {
+        if let Some(pacer) = &self.pacer {
+            pacer.shared.lock().boards.push(Queued::new(process));
+        }
+        Followed { clock: self.clone(), process }
+    }
+
     /// Stops the clock until what is returned is dropped. The host's goes on.
     #[must_use]
     pub fn hold(&self) -> Hold {
@@ -152,6 +166,22 @@ impl Clock {
         let pacer = self.pacer.as_ref()?;
         let Paced { elapsed, advanced, .. } = &*pacer.shared.lock();
         Some(1.0 - *advanced as f64 / (*elapsed).max(1) as f64)
+    }
+}
+
+/// Keeps the clock from leaving a board behind.
+#[derive(Debug)]
+pub struct Followed {
+    clock: Clock,
+    process: u32,
+}
+
+impl Drop for Followed {
+    fn drop(&mut self) {
+        if let Some(pacer) = &self.clock.pacer {
+            let mut paced = pacer.shared.lock();
+            paced.boards.retain(|board| board.process() != self.process);
+        }
     }
 }
 
@@ -184,6 +214,7 @@ struct Shared {
 struct Paced {
     /// Which cores have run since the last renewal.
     ran: Vec<bool>,
+    boards: Vec<Queued>,
     /// How many hold the clock.
     holds: usize,
     /// By the host's clock and by this one, since the first renewal, without what it was held for.
@@ -201,6 +232,10 @@ impl Shared {
         let mut paced = self.lock();
         paced.ran[core] = true;
         if paced.holds == 0 && paced.ran.iter().all(|ran| *ran) {
+            if paced.boards.iter_mut().any(|board| board.waits_for_a_core(ENOUGH)) {
+                return;
+            }
+            paced.boards.iter_mut().for_each(Queued::renew);
             paced.ran.fill(false);
             let Renewal { elapsed, advanced } = self.page.renew(host_ns());
             paced.elapsed += elapsed;
@@ -239,7 +274,13 @@ impl Pacer {
         let cap = CAP.as_nanos() as u64;
         let page = Arc::new(Page::create(&folder.path().join(PAGE), host_ns(), cap)?);
         let cores = cores();
-        let paced = Paced { ran: vec![false; cores.len()], holds: 0, elapsed: 0, advanced: 0 };
+        let paced = Paced {
+            ran: vec![false; cores.len()],
+            boards: Vec::new(),
+            holds: 0,
+            elapsed: 0,
+            advanced: 0,
+        };
         let (paced, stop) = (Mutex::new(paced), AtomicBool::new(false));
         let shared = Arc::new(Shared { page: Arc::clone(&page), paced, stop });
         let beacon = |(index, core)| {

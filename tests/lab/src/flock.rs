@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bellwether::key::{KEY_BYTES, Keys};
 use bellwether_scenario::{Action, NodeEvent, Observation, Scenario, Watch, What};
@@ -23,6 +23,9 @@ use crate::switch::Switch;
 /// The order in src/shell/mailbox.rs.
 const SET_KEYS: u32 = 1;
 const STEP_DOWN: u32 = 2;
+
+/// How long QEMUs may take to start, by the host's clock.
+const COMING_UP: Duration = Duration::from_secs(30);
 
 /// A board with power. The machine comes first: it must go before its probe.
 struct Powered {
@@ -133,9 +136,15 @@ impl Flock {
             self.start(id)?;
             started.push(id);
         }
+        let give_up = Instant::now() + COMING_UP;
         for id in started {
-            if let Some(probe) = self.probe(id) {
-                probe.wait_reached().map_err(|why| self.died(id).unwrap_or(why))?;
+            while self.probe(id).is_some_and(|probe| !probe.is_reached()) {
+                if let Some(why) = self.died(id) {
+                    return Err(why);
+                }
+                if Instant::now() > give_up {
+                    return Err(format!("the QEMU of node {id} does not come up"));
+                }
             }
         }
         Ok(())

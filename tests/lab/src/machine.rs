@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Followed};
 use crate::probe::Image;
 use crate::tools::QEMU;
 
@@ -66,6 +66,8 @@ impl Files {
 pub struct Machine {
     child: Child,
     files: Files,
+    /// The clock does not go on without it.
+    _followed: Followed,
 }
 
 impl Machine {
@@ -89,7 +91,8 @@ impl Machine {
             .args(["--pdeathsig", "KILL", QEMU])
             .args(machine(files))
             .args(["-display", "none", "-serial", "none", "-monitor", "none"])
-            .args(["-accel", "tcg", "-kernel"])
+            // So that the thread of the board's processor can be told from others.
+            .args(["-name", "board,debug-threads=on", "-accel", "tcg", "-kernel"])
             .arg(&image.path)
             .args([
                 "-netdev",
@@ -113,7 +116,8 @@ impl Machine {
             .stderr(errors)
             .spawn()
             .map_err(|error| format!("setpriv (of util-linux) could not be started: {error}"))?;
-        Ok(Self { child, files: files.clone() })
+        let _followed = clock.follow(child.id());
+        Ok(Self { child, files: files.clone(), _followed })
     }
 
     fn signal(&self, signal: Signal) {

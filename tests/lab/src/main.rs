@@ -6,6 +6,7 @@ mod attach;
 mod attack;
 mod boards;
 mod budget;
+mod calm;
 mod checks;
 mod chronicle;
 mod clash;
@@ -30,6 +31,7 @@ mod play;
 mod plays;
 mod probe;
 mod provoke;
+mod queue;
 mod real;
 mod recovery;
 mod rekey;
@@ -121,7 +123,12 @@ enum Command {
         /// Attack for a minute with each weapon instead of some seconds
         #[arg(long)]
         deep: bool,
+        /// Run them so many times; scenarios must settle in the same way every time
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+        repeat: u32,
     },
+    /// Watch a flock that nothing disturbs but a busy host: it must settle once, and stay so
+    Calm(calm::Options),
     /// Print how many instructions it takes to seal and to open a datagram
     Cost,
     /// Try the drivers of every emulated board on the board itself, and build that test for the others
@@ -242,7 +249,10 @@ fn carry_out(command: &Command, host_clock: bool, stop: &AtomicBool) -> Result<u
         clock::choose(host_clock);
     }
     match command {
-        Command::Suite { filter, deep } => suite::run(filter.as_deref(), *deep, stop),
+        Command::Suite { filter, deep, repeat } => {
+            suite::run(filter.as_deref(), *deep, *repeat, stop)
+        }
+        Command::Calm(options) => calm::run(options, stop),
         Command::Boards => Ok(drivers::run_all()),
         Command::Build { board } => real::build_all(board.as_deref()),
         Command::Attach(options) => attach::run(options, stop),
@@ -379,10 +389,19 @@ fn replay(arguments: &Arguments) -> String {
 }
 
 fn report(outcome: &Outcome) {
-    let settled = play::settle_times(outcome.run.nodes, &outcome.events);
-    let shown: Vec<String> =
-        settled.iter().map(|(at, id)| format!("{:.2} s under {id}", *at as f64 / 1e6)).collect();
-    println!("settled: {}", if shown.is_empty() { "never".into() } else { shown.join(", ") });
+    let list = |shown: Vec<String>, none: &str| match shown.is_empty() {
+        true => none.to_owned(),
+        false => shown.join(", "),
+    };
+    let settled = play::settlements(outcome.run.nodes, &outcome.events);
+    let settled = settled
+        .iter()
+        .map(|settled| format!("{:.2} s under {}", settled.at_us as f64 / 1e6, settled.coordinator))
+        .collect();
+    println!("settled: {}", list(settled, "never"));
+    let resets = play::resets(&outcome.events);
+    let resets = resets.iter().map(|((node, cause), count)| format!("node {node} {cause} {count}"));
+    println!("resets: {}", list(resets.collect(), "none"));
     println!(
         "{} frames, processor time of all boards {:.1} % of one core, of the lab {:.1} %, \
          {} log lines lost, {}",

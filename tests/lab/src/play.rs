@@ -1,5 +1,6 @@
 //! Plays a scenario on emulated boards and judges what happened.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -270,21 +271,43 @@ fn late_boards(flock: &Flock, events: &[NodeEvent], tp: Duration) -> Vec<Option<
     unprovoked_resets(events, &flock.actions).into_iter().map(judged).collect()
 }
 
-/// When the flock was first settled, and how long each loss of it took to heal, from a trace.
-pub fn settle_times(nodes: u8, events: &[NodeEvent]) -> Vec<(u64, u8)> {
+/// All live nodes are in one group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settlement {
+    pub at_us: u64,
+    pub coordinator: u8,
+    pub members: Vec<u8>,
+}
+
+/// Every time that the flock settled, from a trace.
+pub fn settlements(nodes: u8, events: &[NodeEvent]) -> Vec<Settlement> {
     let mut watch =
         bellwether_scenario::Watch::new(&Scenario::undisturbed(Algorithm::Bully, nodes, 0));
-    let mut times = Vec::new();
+    let mut found = Vec::new();
     let mut last = None;
     for event in events.iter().filter(|event| !matches!(event.what, What::Send { .. })) {
         watch.note(event);
         let now = settled(watch.seen());
         if now != last {
             last = now;
-            times.extend(now.map(|coordinator| (event.at_us, coordinator)));
+            let live = watch.seen().nodes.iter().filter(|view| view.alive);
+            let members: Vec<u8> = live.map(|view| view.id).collect();
+            let at_us = event.at_us;
+            found.extend(now.map(|coordinator| Settlement { at_us, coordinator, members }));
         }
     }
-    times
+    found
+}
+
+/// How often boards reset themselves, by node and cause.
+pub fn resets(events: &[NodeEvent]) -> BTreeMap<(u8, &'static str), usize> {
+    let mut resets = BTreeMap::new();
+    for event in events {
+        if let What::Reset { cause } = &event.what {
+            *resets.entry((event.node, cause.name())).or_default() += 1;
+        }
+    }
+    resets
 }
 
 #[cfg(test)]

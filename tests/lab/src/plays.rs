@@ -29,6 +29,8 @@ pub struct Play {
     pub scenario: Scenario,
     pub times: Times,
     pub images: Vec<Arc<Image>>,
+    /// The flock settles in the same way every time: nothing in it is drawn by lot.
+    pub repeats: bool,
 }
 
 impl Play {
@@ -40,7 +42,14 @@ impl Play {
 
 /// All of them. `one` is the default board, `other` another one.
 pub fn all(one: &Arc<Image>, other: &Arc<Image>, times: Times) -> Result<Vec<Play>, String> {
-    let alone = |(scenario, times)| Play { scenario, times, images: vec![Arc::clone(one)] };
+    let files: Vec<String> = FILES
+        .iter()
+        .map(|name| file(name, Algorithm::Bully).map(|scenario| scenario.name))
+        .collect::<Result<_, _>>()?;
+    let alone = |(scenario, times): (Scenario, Times)| {
+        let repeats = files.contains(&scenario.name);
+        Play { scenario, times, images: vec![Arc::clone(one)], repeats }
+    };
     let mut all: Vec<Play> = scenarios(times)?.into_iter().map(alone).collect();
     all.extend(mixed(one, other, times)?);
     Ok(all)
@@ -148,7 +157,7 @@ fn mixed(one: &Arc<Image>, other: &Arc<Image>, times: Times) -> Result<Vec<Play>
     let play = |algorithm| {
         let mut scenario = file("coordinator-crash-and-return", algorithm)?;
         scenario.name = format!("mixed flock of {} and {}", one.board.name, other.board.name);
-        Ok(Play { scenario, times, images: flock.to_vec() })
+        Ok(Play { scenario, times, images: flock.to_vec(), repeats: false })
     };
     [Algorithm::Bully, Algorithm::Invitation].into_iter().map(play).collect()
 }

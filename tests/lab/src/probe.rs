@@ -120,10 +120,9 @@ impl Probe {
         Self { stop, errands, reached, mailbox, provoke, thread: Some(thread) }
     }
 
-    /// Waits until the board has power and can be read.
-    pub fn wait_reached(&self) -> Result<(), String> {
-        let wait = Duration::from_secs(20);
-        self.reached.recv_timeout(wait).map_err(|_| "QEMU does not come up".into())
+    /// Whether the board has come up and can be read; waits a moment for it.
+    pub fn is_reached(&self) -> bool {
+        self.reached.recv_timeout(PERIOD).is_ok()
     }
 
     /// Asks a board whose image can do so for a failure.

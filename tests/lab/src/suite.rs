@@ -3,7 +3,7 @@
 //! Each flock has a clock of its own that stands still while the host is busy elsewhere, so several run at
 //! once. What measures the host itself runs alone.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -51,12 +51,19 @@ struct Told {
     seen: String,
     /// Lines of their own.
     failures: Vec<String>,
+    /// How the flock of a scenario settled, one time after the other.
+    settled: Vec<Settled>,
 }
+
+/// A coordinator and all live nodes.
+type Settled = (u8, Vec<u8>);
 
 struct Test<'a> {
     name: String,
     /// Nothing else may run meanwhile.
     alone: bool,
+    /// The flock settles in the same way every time.
+    repeats: bool,
     run: Box<dyn Fn() -> Told + Send + Sync + 'a>,
 }
 
@@ -76,9 +83,9 @@ impl<'a> Test<'a> {
                 Ok(seen) => (seen, Vec::new()),
                 Err(why) => (String::new(), vec![why]),
             };
-            Told { verdict, seen, failures }
+            Told { verdict, seen, failures, settled: Vec::new() }
         };
-        Self { name: name.to_owned(), alone: false, run: Box::new(run) }
+        Self { name: name.to_owned(), alone: false, repeats: false, run: Box::new(run) }
     }
 
     fn alone(self) -> Self {
@@ -86,7 +93,8 @@ impl<'a> Test<'a> {
     }
 
     fn play(play: &'a Play, stop: &'a AtomicBool) -> Self {
-        Self { name: play.name(), alone: false, run: Box::new(move || play_one(play, stop)) }
+        let run = Box::new(move || play_one(play, stop));
+        Self { name: play.name(), alone: false, repeats: play.repeats, run }
     }
 }
 
@@ -99,7 +107,12 @@ fn play_one(play: &Play, stop: &AtomicBool) -> Told {
         Ok(outcome)
     });
     match played {
-        Err(why) => Told { verdict: Verdict::Failed, seen: String::new(), failures: vec![why] },
+        Err(why) => Told {
+            verdict: Verdict::Failed,
+            seen: String::new(),
+            failures: vec![why],
+            settled: Vec::new(),
+        },
         Ok(outcome) => {
             let verdict = match (outcome.failures.is_empty(), outcome.is_inconclusive()) {
                 (true, _) => Verdict::Passed,
@@ -107,7 +120,10 @@ fn play_one(play: &Play, stop: &AtomicBool) -> Told {
                 (false, false) => Verdict::Failed,
             };
             let failures = outcome.failures.iter().take(4).cloned().collect();
-            Told { verdict, seen: outcome.of_the_clock(), failures }
+            let settled = play::settlements(outcome.run.nodes, &outcome.events);
+            let settled = settled.into_iter().map(|once| (once.coordinator, once.members));
+            let settled = settled.collect();
+            Told { verdict, seen: outcome.of_the_clock(), failures, settled }
         }
     }
 }
@@ -141,10 +157,33 @@ fn checks<'a>(image: &'a Arc<Image>, deep: bool) -> Vec<Test<'a>> {
     tests
 }
 
+/// How the flocks of scenarios settled when they were played first.
+type First = Mutex<BTreeMap<String, Vec<Settled>>>;
+
+/// What to say if the flock of a scenario did not settle as it did the first time.
+fn differs(name: &str, settled: &[Settled], first: &First) -> Option<String> {
+    let mut first = first.lock().unwrap_or_else(PoisonError::into_inner);
+    match first.get(name) {
+        None => {
+            first.insert(name.to_owned(), settled.to_vec());
+            None
+        }
+        Some(before) => (before != settled)
+            .then(|| format!("settled as {settled:?}, and the first time as {before:?}")),
+    }
+}
+
 /// Runs a test and says how it went.
-fn carry_out(test: &Test<'_>, stop: &AtomicBool) -> Verdict {
+fn carry_out(test: &Test<'_>, first: &First, stop: &AtomicBool) -> Verdict {
     let began = Instant::now();
-    let Told { verdict, seen, failures } = (test.run)();
+    let Told { mut verdict, seen, mut failures, settled } = (test.run)();
+    if verdict == Verdict::Passed
+        && test.repeats
+        && let Some(what) = differs(&test.name, &settled, first)
+    {
+        verdict = Verdict::Failed;
+        failures.push(what);
+    }
     let stopped = stop.load(Ordering::Relaxed);
     let (verdict, word) = match verdict {
         _ if stopped => (Verdict::Failed, "STOPPED"),
@@ -164,8 +203,13 @@ fn carry_out(test: &Test<'_>, stop: &AtomicBool) -> Verdict {
 }
 
 /// Runs these tests, so many at once.
-fn carry_out_all(tests: Vec<Test<'_>>, at_once: usize, stop: &AtomicBool) -> Vec<Verdict> {
-    let waiting = Mutex::new(VecDeque::from(tests));
+fn carry_out_all(
+    tests: &[&Test<'_>],
+    at_once: usize,
+    first: &First,
+    stop: &AtomicBool,
+) -> Vec<Verdict> {
+    let waiting = Mutex::new(tests.iter().collect::<VecDeque<_>>());
     let verdicts = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..at_once {
@@ -173,7 +217,7 @@ fn carry_out_all(tests: Vec<Test<'_>>, at_once: usize, stop: &AtomicBool) -> Vec
                 loop {
                     let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
                     let Some(test) = next.filter(|_| !stop.load(Ordering::Relaxed)) else { break };
-                    let verdict = carry_out(&test, stop);
+                    let verdict = carry_out(test, first, stop);
                     verdicts.lock().unwrap_or_else(PoisonError::into_inner).push(verdict);
                 }
             });
@@ -183,7 +227,7 @@ fn carry_out_all(tests: Vec<Test<'_>>, at_once: usize, stop: &AtomicBool) -> Vec
 }
 
 /// Runs all system tests; the exit code of the lab.
-pub fn run(filter: Option<&str>, deep: bool, stop: &AtomicBool) -> Result<u8, String> {
+pub fn run(filter: Option<&str>, deep: bool, repeat: u32, stop: &AtomicBool) -> Result<u8, String> {
     let image = &Arc::new(tools::firmware(boards::default())?);
     let other = &Arc::new(tools::firmware(&boards::ALL[1])?);
     // Now, so that no test waits for the other's build.
@@ -199,10 +243,14 @@ pub fn run(filter: Option<&str>, deep: bool, stop: &AtomicBool) -> Result<u8, St
     tests.sort_by_key(|test| !test.name.contains("every change saved"));
     tests.extend(checks(image, deep));
     tests.retain(|test| filter.is_none_or(|filter| test.name.contains(filter)));
-    let (alone, together) = tests.into_iter().partition(|test: &Test<'_>| test.alone);
+    let (alone, together): (Vec<_>, Vec<_>) = tests.iter().partition(|test| test.alone);
     let began = Instant::now();
-    let mut verdicts = carry_out_all(together, if on_host { 1 } else { AT_ONCE }, stop);
-    verdicts.extend(carry_out_all(alone, 1, stop));
+    let (first, mut verdicts) = (First::default(), Vec::new());
+    for _ in 0..repeat {
+        let at_once = if on_host { 1 } else { AT_ONCE };
+        verdicts.extend(carry_out_all(&together, at_once, &first, stop));
+        verdicts.extend(carry_out_all(&alone, 1, &first, stop));
+    }
     let count = |wanted: Verdict| verdicts.iter().filter(|verdict| **verdict == wanted).count();
     let (failed, unsure) = (count(Verdict::Failed), count(Verdict::Inconclusive));
     let inconclusive = if on_host { format!(", {unsure} inconclusive") } else { String::new() };
@@ -233,20 +281,32 @@ mod tests {
     }
 
     #[test]
+    fn a_flock_must_settle_as_it_did_the_first_time() {
+        let first = First::default();
+        let (once, twice) = ([(5, vec![1, 5])], [(5, vec![1, 5]), (1, vec![1])]);
+        assert_eq!(differs("a", &once, &first), None);
+        assert_eq!(differs("a", &once, &first), None);
+        assert_eq!(differs("b", &twice, &first), None);
+        assert!(differs("a", &twice, &first).is_some());
+        assert!(differs("a", &[(4, vec![1, 5])], &first).is_some());
+    }
+
+    #[test]
     fn all_tests_run_however_many_at_once() {
         let ran = Mutex::new(Vec::new());
         let test = |name: &'static str| {
             let ran = &ran;
             let run = move || {
                 ran.lock().unwrap().push(name);
-                Told { verdict: Verdict::Passed, seen: String::new(), failures: Vec::new() }
+                Ok(String::new())
             };
-            Test { name: name.into(), alone: false, run: Box::new(run) }
+            Test::of(name, run)
         };
-        let stop = AtomicBool::new(false);
-        let verdicts = carry_out_all(vec![test("a"), test("b"), test("c")], 2, &stop);
+        let (stop, tests) = (AtomicBool::new(false), [test("a"), test("b"), test("c")]);
+        let tests: Vec<_> = tests.iter().collect();
+        let verdicts = carry_out_all(&tests, 2, &First::default(), &stop);
         assert_eq!(verdicts, [Verdict::Passed; 3]);
-        let mut names = ran.into_inner().unwrap();
+        let mut names = ran.lock().unwrap().clone();
         names.sort_unstable();
         assert_eq!(names, ["a", "b", "c"]);
     }

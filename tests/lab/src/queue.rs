@@ -1,0 +1,134 @@
+//! Whether a process waits for a core of the host.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use bellwether_clock::processor_time;
+
+/// How QEMU names the thread that runs the board's processor (`debug-threads=on`).
+const PROCESSOR_THREAD: &str = "CPU";
+
+/// A QEMU in the host's queues.
+#[derive(Debug)]
+pub struct Queued {
+    process: u32,
+    /// Processor time that it had used at the last renewal of the clock.
+    used: u64,
+    /// `stat` of the threads that boards depend on; empty until they are there.
+    threads: Vec<File>,
+}
+
+impl Queued {
+    pub fn new(process: u32) -> Self {
+        Self { process, used: 0, threads: Vec::new() }
+    }
+
+    pub fn process(&self) -> u32 {
+        self.process
+    }
+
+    /// A thread of it could run, and it has had less than `enough` of a core (nanoseconds) since the last
+    /// renewal. A process that was stopped (SIGSTOP) could not run, and one that has ended does not wait
+    /// either.
+    pub fn waits_for_a_core(&mut self, enough: u64) -> bool {
+        let Some(used) = processor_time(self.process) else { return false };
+        if used.saturating_sub(self.used) >= enough {
+            return false;
+        }
+        if self.threads.is_empty() {
+            self.threads = threads(self.process);
+        }
+        self.threads.iter().any(|stat| state(stat) == Some(b'R'))
+    }
+
+    /// The clock goes on: from now on it must run again.
+    pub fn renew(&mut self) {
+        self.used = processor_time(self.process).unwrap_or(self.used);
+    }
+}
+
+/// The main loop, and the thread of the board's processor; nothing if that is not there yet.
+fn threads(process: u32) -> Vec<File> {
+    let tasks = PathBuf::from(format!("/proc/{process}/task"));
+    let is_processor = |task: &Path| {
+        let name = std::fs::read_to_string(task.join("comm")).unwrap_or_default();
+        name.starts_with(PROCESSOR_THREAD)
+    };
+    let found = std::fs::read_dir(&tasks).into_iter().flatten().flatten();
+    let processors: Vec<PathBuf> =
+        found.map(|task| task.path()).filter(|task| is_processor(task)).collect();
+    if processors.is_empty() {
+        return Vec::new();
+    }
+    let all = processors.into_iter().chain([tasks.join(process.to_string())]);
+    all.filter_map(|task| File::open(task.join("stat")).ok()).collect()
+}
+
+/// `123 (name) S …`: R runs or could run, S and D sleep, T was stopped.
+fn state(stat: &File) -> Option<u8> {
+    let mut room = [0; 64];
+    let read = stat.read_at(&mut room, 0).ok()?;
+    let end = room[..read].iter().rposition(|byte| *byte == b')')?;
+    room.get(end + 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command};
+
+    use rustix::process::{Pid, Signal, kill_process};
+
+    use super::*;
+
+    /// A process whose only thread is taken for that of a board's processor.
+    fn queued(child: &Child) -> Queued {
+        let stat = File::open(format!("/proc/{}/stat", child.id())).unwrap();
+        Queued { process: child.id(), used: 0, threads: vec![stat] }
+    }
+
+    fn ended(mut child: Child) {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn who_sleeps_waits_for_no_core() {
+        let child = Command::new("sleep").arg("60").spawn().unwrap();
+        let mut queued = queued(&child);
+        // It may still be starting.
+        while state(&queued.threads[0]) != Some(b'S') {
+            std::thread::yield_now();
+        }
+        queued.renew();
+        assert!(!queued.waits_for_a_core(u64::MAX));
+        ended(child);
+    }
+
+    #[test]
+    fn who_could_run_waits_until_it_had_enough() {
+        let child = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        let mut queued = queued(&child);
+        queued.renew();
+        assert!(queued.waits_for_a_core(u64::MAX));
+        while queued.waits_for_a_core(1_000_000) {
+            std::thread::yield_now();
+        }
+        let process = Pid::from_raw(child.id() as i32).unwrap();
+        kill_process(process, Signal::STOP).unwrap();
+        while state(&queued.threads[0]) != Some(b'T') {
+            std::thread::yield_now();
+        }
+        assert!(!queued.waits_for_a_core(u64::MAX), "who is stopped does not wait");
+        ended(child);
+    }
+
+    #[test]
+    fn who_has_ended_waits_for_nothing() {
+        let child = Command::new("sleep").arg("60").spawn().unwrap();
+        let mut queued = queued(&child);
+        ended(child);
+        assert!(!queued.waits_for_a_core(u64::MAX));
+        assert!(threads(queued.process).is_empty());
+    }
+}
