@@ -13,6 +13,8 @@ use crate::line::Line;
 const UNANSWERED_MIN: u32 = 2;
 /// A flock that was settled for less than this was not: a node that goes on has not yet said that it starts anew.
 const SETTLED_MIN_US: u64 = 50_000;
+/// An election follows from what was noted if it begins within so many T.
+const REASON_ROUNDS: u64 = 4;
 /// A fault that is none: a save that made room first.
 const HARMLESS: &str = "save-not-prepared";
 
@@ -40,8 +42,8 @@ pub(super) struct Node {
     pub(super) answered_us: BTreeMap<NodeId, u64>,
     /// What it has noted last since its status changed.
     noted: Option<String>,
-    /// Another sentence has told why its next election begins.
-    reason_told: bool,
+    /// When a sentence told what may be the reason of its next election.
+    reason_us: Option<u64>,
     link_up: bool,
     link_loss_told: bool,
 }
@@ -137,8 +139,9 @@ impl Teller {
         let mut ids = Ids::from([id]);
         for entry in after.iter_mut() {
             let Some((other, line)) = entry.said() else { continue };
-            let alike = self.nodes.get(&other).is_none_or(|node| !node.start_told)
-                && self.nodes.contains_key(&other) == known;
+            let (knows, told) =
+                self.nodes.get(&other).map_or((false, false), |node| (node.known, node.start_told));
+            let alike = knows == known && !told;
             if line.word == "start" && line.cause() == cause && alike && ids.insert(other) {
                 self.start(other);
                 entry.told = true;
@@ -212,7 +215,7 @@ impl Teller {
             "only-observers" => format!("node {id} finds observers only: nobody can coordinate"),
             "leaving" if whom == id => format!("node {id} says that it leaves"),
             "leaving" => {
-                self.node(id).reason_told = true;
+                self.node(id).reason_us = Some(at_us);
                 return vec![];
             }
             "id-clash" => {
@@ -225,7 +228,7 @@ impl Teller {
             other => format!("node {id} notes: {other} {whom}"),
         };
         let node = self.node(id);
-        node.reason_told = true;
+        node.reason_us = Some(at_us);
         if node.noted.as_ref() == Some(&one) {
             return vec![];
         }
@@ -255,7 +258,8 @@ impl Teller {
         let missed = |member: &NodeId| {
             node.unanswered.get(member).is_some_and(|checks| *checks >= UNANSWERED_MIN)
         };
-        let known = std::mem::take(&mut node.reason_told);
+        let recent_us = REASON_ROUNDS * node.t_us.unwrap_or(0);
+        let known = node.reason_us.take().is_some_and(|reason_us| at_us < reason_us + recent_us);
         let missed: Ids = node.unanswered.keys().copied().filter(missed).collect();
         let last = missed.iter().filter_map(|member| node.answered_us.get(member)).max().copied();
         node.unanswered.clear();

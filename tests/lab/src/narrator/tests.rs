@@ -4,7 +4,9 @@
 //! lab between them; `recorded/*.txt` are the stories. A changed story is a failed test: if it is a better
 //! one, put what the test prints into the file.
 
-use bellwether_scenario::{Action, Algorithm, NodeEvent, ResetCause, Scenario, Watch, What};
+use bellwether_scenario::{
+    Action, Algorithm, LinkQuality, NodeEvent, ResetCause, Scenario, Watch, What,
+};
 
 use super::*;
 
@@ -24,6 +26,11 @@ fn action(text: &str) -> Action {
         "plug" => Action::Plug { nodes: nodes() },
         "partition" => Action::Partition { sets: rest.split('|').map(ids).collect() },
         "heal" => Action::Heal,
+        "loss" => {
+            let ids: Vec<u8> = nodes();
+            let quality = LinkQuality { loss: 0.2, ..LinkQuality::default() };
+            Action::Link { from: vec![ids[0]], to: vec![ids[1]], quality }
+        }
         _ => panic!("{text}"),
     }
 }
@@ -251,6 +258,44 @@ fn a_group_that_falls_apart_by_itself_is_told() {
         "nodes 1 2 3 start",
         "settled under 1: 1 2 3 (1 ms after the start)",
         "no longer settled: node 2 is in an election",
+    ];
+    assert_eq!(words(&recording), story);
+}
+
+/// Of a link that loses frames nobody can say which Beat was the last to arrive.
+#[test]
+fn a_suspicion_over_a_bad_link_claims_no_time() {
+    let recording = "1000 1 0 start cause=power
+        400000 lab loss 3 1
+        500000 3 1 send to=0 message=Beat bytes=46
+        800000 1 1 note what=suspected node=3 number=0";
+    assert_eq!(words(recording)[2..], ["node 1 suspects 3: no Beat arrives"]);
+}
+
+/// A member of the inviter's guest is invited by its old coordinator, and accepts late.
+#[test]
+fn an_invitation_is_passed_on() {
+    let state = |coordinator| {
+        format!(
+            "state status=Election coordinator={coordinator} group=3 number=9 up=0 defined=true definition=a"
+        )
+    };
+    let recording = format!(
+        "1000 3 0 {}
+         1001 3 1 note what=election node=3 number=9
+         1002 3 2 send to=0 message=Invitation bytes=58
+         1500 2 1 {}
+         1501 2 2 send to=3 message=Accept bytes=48
+         1502 2 3 send to=1 message=Invitation bytes=58
+         300000 2 4 send to=3 message=Accept bytes=48
+         310000 1 5 send to=3 message=Accept bytes=48",
+        state(3),
+        state(3)
+    );
+    let story = [
+        "node 3 invites 2, which accepts",
+        "node 2 passes the invitation of 3 on to 1",
+        "node 1 accepts the invitation of 3",
     ];
     assert_eq!(words(&recording), story);
 }
