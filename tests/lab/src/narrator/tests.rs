@@ -299,3 +299,25 @@ fn an_invitation_is_passed_on() {
     ];
     assert_eq!(words(&recording), story);
 }
+
+#[test]
+fn a_coordinator_that_has_not_noticed_a_cut_is_not_settled() {
+    let scenario = Scenario::undisturbed(Algorithm::Bully, 3, 0);
+    let mut seen = Watch::new(&scenario).seen().clone();
+    for view in &mut seen.nodes {
+        view.status = Status::Normal;
+        (view.coordinator, view.group) = (Some(3), Some((3, 1)));
+        view.up = vec![1, 2];
+    }
+    let mut narrator = Narrator::default();
+    narrator.act(0, &Action::Heal);
+    narrator.look(0, &seen);
+    assert_eq!(narrator.standing(), "settled under node 3");
+    narrator.act(1000, &Action::Partition { sets: vec![vec![1], vec![2, 3]] });
+    narrator.look(1000, &seen);
+    assert_eq!(narrator.standing(), "not settled");
+    seen.nodes[2].up = vec![2];
+    narrator.act(2000, &Action::Resume { nodes: vec![2] });
+    narrator.look(2000, &seen);
+    assert_eq!(narrator.standing(), "1 of 2 parts settled");
+}
