@@ -3,6 +3,7 @@
 use bellwether_scenario::{Action, Observation, Status};
 
 use crate::chronicle::Said;
+use crate::narrator::{Narrator, Sentence};
 
 /// What somebody at the keyboard wants.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +22,11 @@ pub trait Scene {
 
     fn nodes(&self) -> u8 {
         self.seen().nodes.len() as u8
+    }
+
+    /// The share of the time in which the lab's clock stood still, where it has one of its own.
+    fn held_back(&self) -> Option<f64> {
+        None
     }
 }
 
@@ -52,16 +58,28 @@ pub fn is_everyday(word: &str) -> bool {
     matches!(word, "send" | "reject" | "door" | "save" | "margin" | "delays" | "flash")
 }
 
-/// Shows what happens as lines.
+/// Shows what happens as lines: in words, or raw as the boards said it.
 #[derive(Debug)]
 pub struct Printer {
     quiet: bool,
+    raw: bool,
     settled: Option<u8>,
+    narrator: Narrator,
 }
 
 impl Printer {
     pub fn new(quiet: bool) -> Self {
-        Self { quiet, settled: None }
+        Self { quiet, raw: false, settled: None, narrator: Narrator::default() }
+    }
+
+    /// Prints the lines of the boards instead of words.
+    pub fn raw(mut self, raw: bool) -> Self {
+        self.raw = raw;
+        self
+    }
+
+    fn in_words(&self) -> bool {
+        !self.quiet && !self.raw
     }
 
     fn print(&self, at_us: u64, what: &str) {
@@ -69,21 +87,36 @@ impl Printer {
             println!("{:>9.3}  {what}", at_us as f64 / 1e6);
         }
     }
+
+    fn tell(&self, sentences: &[Sentence]) {
+        sentences.iter().for_each(|(at_us, sentence)| self.print(*at_us, sentence));
+    }
 }
 
 impl Display for Printer {
     fn said(&mut self, said: &Said) {
-        if !is_everyday(&said.line.word) {
+        if self.in_words() {
+            self.narrator.hear(said);
+        } else if !is_everyday(&said.line.word) {
             let (word, text) = (&said.line.word, said.line.text());
             self.print(said.at_us, &format!("node {}  {word} {text}", said.node));
         }
     }
 
     fn acts(&mut self, at_us: u64, action: &Action) {
-        self.print(at_us, &format!("{action:?}"));
+        if self.in_words() {
+            self.narrator.act(at_us, action);
+        } else {
+            self.print(at_us, &format!("{action:?}"));
+        }
     }
 
     fn look(&mut self, scene: &dyn Scene) -> Vec<Wish> {
+        if self.in_words() {
+            let sentences = self.narrator.look(scene.now_us(), scene.seen());
+            self.tell(&sentences);
+            return Vec::new();
+        }
         let now = settled(scene.seen());
         if now != self.settled {
             self.settled = now;
@@ -92,5 +125,13 @@ impl Display for Printer {
             }
         }
         Vec::new()
+    }
+}
+
+impl Drop for Printer {
+    /// The end of the run is told, too.
+    fn drop(&mut self) {
+        let rest = self.narrator.rest();
+        self.tell(&rest);
     }
 }

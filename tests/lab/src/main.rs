@@ -25,6 +25,7 @@ mod line;
 mod machine;
 mod measured;
 mod mute;
+mod narrator;
 mod numbers;
 mod pcap;
 mod play;
@@ -91,6 +92,9 @@ struct Arguments {
     /// Print events as lines instead of the live view
     #[arg(long)]
     headless: bool,
+    /// Show the lines of the boards as they are instead of what they mean
+    #[arg(long)]
+    raw: bool,
     /// Keep the live view as text in this file, also where there is no terminal
     #[arg(long)]
     screen: Option<PathBuf>,
@@ -362,10 +366,10 @@ fn run(
 fn display(arguments: &Arguments, scenario: &Scenario) -> Box<dyn Display> {
     let live = !arguments.headless && !arguments.quiet && std::io::stdout().is_terminal();
     if !live && arguments.screen.is_none() {
-        return Box::new(Printer::new(arguments.quiet));
+        return Box::new(Printer::new(arguments.quiet).raw(arguments.raw));
     }
     let Scenario { nodes, algorithm, tm_us, tp_us, .. } = *scenario;
-    let picture = Picture::new(nodes, algorithm, tm_us, tp_us);
+    let picture = Picture::new(nodes, algorithm, tm_us, tp_us).raw(arguments.raw);
     Box::new(View::start(picture, live, arguments.screen.clone()))
 }
 

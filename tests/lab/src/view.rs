@@ -6,15 +6,16 @@ use std::time::{Duration, Instant};
 use bellwether_scenario::{Action, Algorithm, NodeView, Status, What};
 use ratatui::backend::{Backend, TestBackend};
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind};
-use ratatui::layout::{Constraint, Layout};
+use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Cell, List, Paragraph, Row, Table};
 use ratatui::{DefaultTerminal, Frame, Terminal};
 
 use crate::chronicle::Said;
-use crate::display::{Display, Scene, Wish, is_everyday, settled};
+use crate::display::{Display, Scene, Wish, is_everyday};
 use crate::measured::Measured;
+use crate::narrator::{Narrator, Sentence};
 
 const LINES_KEPT: usize = 200;
 const REFRESH: Duration = Duration::from_millis(100);
@@ -38,9 +39,11 @@ pub struct Picture {
     title: String,
     measured: Measured,
     extras: Vec<Extra>,
-    log: VecDeque<String>,
-    timeline: VecDeque<String>,
-    settled: Option<u8>,
+    narrator: Narrator,
+    /// What happens, in words.
+    story: VecDeque<String>,
+    /// What the boards say, where somebody wants to see that.
+    log: Option<VecDeque<String>>,
     selected: usize,
 }
 
@@ -55,6 +58,14 @@ fn seconds(us: u64) -> String {
     format!("{:8.3}", us as f64 / 1e6)
 }
 
+/// An eye that looks for the end of an election finds it.
+fn mood(line: &str) -> Style {
+    match line.contains("  settled ") {
+        true => Style::default().fg(Color::Green),
+        false => Style::default(),
+    }
+}
+
 impl Picture {
     pub fn new(nodes: u8, algorithm: Algorithm, tm_us: u64, tp_us: u64) -> Self {
         let (tm, tp) = (tm_us / 1000, tp_us / 1000);
@@ -62,10 +73,22 @@ impl Picture {
             title: format!(" bellwether · {nodes} boards · {algorithm} · Tm {tm} ms · Tp {tp} ms "),
             measured: Measured::new(nodes, tm_us, tp_us),
             extras: vec![Extra::default(); nodes.into()],
-            log: VecDeque::new(),
-            timeline: VecDeque::new(),
-            settled: None,
+            narrator: Narrator::default(),
+            story: VecDeque::new(),
+            log: None,
             selected: 0,
+        }
+    }
+
+    /// Shows the lines of the boards below the story.
+    pub fn raw(mut self, raw: bool) -> Self {
+        self.log = raw.then(VecDeque::new);
+        self
+    }
+
+    fn tell(&mut self, sentences: Vec<Sentence>) {
+        for (at_us, sentence) in sentences {
+            keep(&mut self.story, format!("{}  {sentence}", seconds(at_us)));
         }
     }
 
@@ -79,32 +102,14 @@ impl Picture {
             "mute" => extra.mute = said.line.get("reason").map(ToOwned::to_owned),
             _ => {}
         }
-        for event in &said.events {
-            match &event.what {
-                What::Boot => {
-                    let (booted_us, unplugged) = (Some(said.at_us), extra.unplugged);
-                    *extra = Extra { booted_us, unplugged, ..Extra::default() };
-                }
-                What::Reset { cause } => {
-                    let line = format!("{} node {} reset: {cause}", seconds(said.at_us), said.node);
-                    keep(&mut self.timeline, line);
-                }
-                _ => {}
-            }
+        if said.events.iter().any(|event| event.what == What::Boot) {
+            let (booted_us, unplugged) = (Some(said.at_us), extra.unplugged);
+            *extra = Extra { booted_us, unplugged, ..Extra::default() };
         }
-        if said.line.word == "note" {
-            let what = said.line.get("what").unwrap_or_default();
-            let whom = number("node");
-            let line = match what {
-                "election" => format!("node {} calls an election", said.node),
-                "suspected" => format!("node {} suspects node {whom}", said.node),
-                other => format!("node {}: {other} node {whom}", said.node),
-            };
-            keep(&mut self.timeline, format!("{} {line}", seconds(said.at_us)));
-        }
-        if !is_everyday(&said.line.word) {
+        self.narrator.hear(said);
+        if let Some(log) = self.log.as_mut().filter(|_| !is_everyday(&said.line.word)) {
             let (at, word) = (seconds(said.at_us), &said.line.word);
-            keep(&mut self.log, format!("{at} node {} {word} {}", said.node, said.line.text()));
+            keep(log, format!("{at}  node {} {word} {}", said.node, said.line.text()));
         }
     }
 
@@ -122,18 +127,12 @@ impl Picture {
             Action::Plug { nodes } => each(nodes, |extra| extra.unplugged = false),
             _ => {}
         }
-        keep(&mut self.timeline, format!("{} lab: {action:?}", seconds(at_us)));
+        self.narrator.act(at_us, action);
     }
 
     fn look(&mut self, scene: &dyn Scene) {
-        let now = settled(scene.seen());
-        if now != self.settled {
-            self.settled = now;
-            if let Some(id) = now {
-                let line = format!("{} settled under node {id}", seconds(scene.now_us()));
-                keep(&mut self.timeline, line);
-            }
-        }
+        let sentences = self.narrator.look(scene.now_us(), scene.seen());
+        self.tell(sentences);
     }
 
     fn row(&self, index: usize, view: &NodeView, scene: &dyn Scene) -> Row<'static> {
@@ -181,13 +180,10 @@ impl Picture {
 
     fn draw(&self, frame: &mut Frame<'_>, scene: &dyn Scene) {
         let nodes = self.extras.len() as u16;
-        let parts = [
-            Constraint::Length(nodes + 3),
-            Constraint::Fill(1),
-            Constraint::Fill(1),
-            Constraint::Length(1),
-        ];
-        let [table, timeline, log, keys] = Layout::vertical(parts).areas(frame.area());
+        let log = Constraint::Fill(self.log.is_some().into());
+        let parts =
+            [Constraint::Length(nodes + 3), Constraint::Fill(1), log, Constraint::Length(1)];
+        let [table, story, log, keys] = Layout::vertical(parts).areas(frame.area());
         let head =
             ["  id", "status", "coord", "group", "members", "up", "resets", "flash w/e", "late"];
         let widths = [5, 15, 6, 10, 20, 7, 18, 10, 9].map(Constraint::Min);
@@ -195,20 +191,23 @@ impl Picture {
         let rows = seen.nodes.iter().enumerate().map(|(i, view)| self.row(i, view, scene));
         let bold = Style::default().add_modifier(Modifier::BOLD);
         let header = Row::new(head).style(bold);
-        let title = match self.settled {
-            Some(id) => format!("{}· settled under node {id} ", self.title),
-            None => format!("{}· not settled ", self.title),
-        };
-        let advice = self.measured.brief().map_or(String::new(), |brief| format!(" {brief} "));
-        let block = Block::bordered().title(title).title_bottom(advice);
+        let title = format!("{}· {} ", self.title, self.narrator.standing());
+        let held = scene.held_back().map(|share| format!("clock held back {:.0} %", share * 100.0));
+        let below: Vec<String> = self.measured.brief().into_iter().chain(held).collect();
+        let below =
+            if below.is_empty() { below.concat() } else { format!(" {} ", below.join(" · ")) };
+        let block = Block::bordered().title(title).title_bottom(below);
         frame.render_widget(Table::new(rows, widths).header(header).block(block), table);
-        for (title, lines, area) in
-            [(" elections ", &self.timeline, timeline), (" log ", &self.log, log)]
-        {
+        let panel = |title: &'static str, lines: &VecDeque<String>, area: Rect| {
             let room = usize::from(area.height.saturating_sub(2));
             let last = lines.iter().skip(lines.len().saturating_sub(room));
-            let list = List::new(last.map(|line| Line::from(line.as_str())));
-            frame.render_widget(list.block(Block::bordered().title(title)), area);
+            let list = List::new(last.map(|line| Line::from(line.clone()).style(mood(line))));
+            (list.block(Block::bordered().title(title)), area)
+        };
+        let story = panel(" what happens ", &self.story, story);
+        let raw = self.log.as_ref().map(|lines| panel(" what the boards say ", lines, log));
+        for (list, area) in [story].into_iter().chain(raw) {
+            frame.render_widget(list, area);
         }
         frame.render_widget(Paragraph::new(KEYS), keys);
     }
@@ -257,8 +256,7 @@ impl Picture {
             KeyCode::Char('l') if on => Action::Leave { nodes },
             KeyCode::Char('u') if on && self.extras[self.selected].paused => {
                 // A board that stands still cannot be told.
-                let at = seconds(scene.now_us());
-                keep(&mut self.timeline, format!("{at} node {id} is paused: go on (p) first"));
+                self.tell(vec![(scene.now_us(), format!("node {id} is paused: go on (p) first"))]);
                 return None;
             }
             KeyCode::Char('u') if on && self.extras[self.selected].unplugged => {
@@ -351,7 +349,11 @@ mod tests {
 
     impl Scene for Two {
         fn now_us(&self) -> u64 {
-            0
+            1_000_000
+        }
+
+        fn held_back(&self) -> Option<f64> {
+            Some(0.124)
         }
 
         fn seen(&self) -> &Observation {
@@ -376,5 +378,27 @@ mod tests {
         assert!(picture.text(&scene, 118, 34).contains("node 1 is paused"));
         picture.acts(0, &Action::Resume { nodes: vec![1] });
         assert!(picture.key(cable, &scene).is_some());
+    }
+
+    #[test]
+    fn the_story_is_shown_and_the_lines_only_if_asked_for() {
+        let scenario = Scenario::undisturbed(Algorithm::Bully, 2, 0);
+        let scene = Two(Watch::new(&scenario).seen().clone());
+        let line = crate::line::Line::parse("7 note what=suspected node=2 number=0").unwrap();
+        let said = Said { node: 1, at_us: 500_000, line, events: Vec::new() };
+        let shown = |raw| {
+            let mut picture = Picture::new(2, Algorithm::Bully, 40_000, 40_000).raw(raw);
+            picture.note(&said);
+            picture.look(&scene);
+            picture.text(&scene, 118, 34)
+        };
+        let (story, both) = (shown(false), shown(true));
+        assert!(story.contains("   0.500  node 1 suspects 2: no sign of life"), "{story}");
+        assert!(
+            story.contains("not settled") && story.contains(" clock held back 12 % "),
+            "{story}"
+        );
+        assert!(!story.contains("what=suspected"), "{story}");
+        assert!(both.contains("node 1 suspects 2") && both.contains("what=suspected"), "{both}");
     }
 }

@@ -48,7 +48,7 @@ fn two_boards_are_followed_traced_and_judged() {
     let (code, said) =
         attach(bench.path(), &[&BOARD[..], &["--trace", trace.to_str().unwrap()]].concat());
     assert_eq!(code, 0, "{said}");
-    assert!(said.contains("settled under node 2"), "{said}");
+    assert!(said.contains("settled under 2: 1 2"), "{said}");
     // The recording of the first board lacks one line.
     assert!(said.contains("2 boards, 1 lines lost"), "{said}");
     let trace = fs::read_to_string(trace).unwrap();
