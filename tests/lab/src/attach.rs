@@ -58,6 +58,9 @@ pub struct Options {
     /// Print events as lines instead of the live view
     #[arg(long)]
     headless: bool,
+    /// Show the boards' own lines
+    #[arg(long)]
+    raw: bool,
     /// How long to follow; without it until Ctrl-C, or until no probe is left
     #[arg(long)]
     duration_ms: Option<u64>,
@@ -387,8 +390,8 @@ fn judge(scenario: &Scenario, timing: &Timing, events: &[NodeEvent]) -> Result<u
 
 fn display(options: &Options, run: &Run) -> Box<dyn Display> {
     if options.headless || !std::io::stdout().is_terminal() {
-        return Box::new(Printer::new(false));
+        return Box::new(Printer::new(false).raw(options.raw));
     }
-    let picture = Picture::new(run.nodes, run.algorithm, run.tm_us, run.tp_us);
+    let picture = Picture::new(run.nodes, run.algorithm, run.tm_us, run.tp_us).raw(options.raw);
     Box::new(View::start(picture, true, None))
 }

@@ -318,4 +318,8 @@ impl Scene for Flock {
     fn has_power(&self, id: u8) -> bool {
         self.has_power(id)
     }
+
+    fn held_back(&self) -> Option<f64> {
+        self.clock.held_back()
+    }
 }
