@@ -7,8 +7,8 @@
 //! the page of shared memory that this module writes (`tests/clock`). A board that alone stands still, as
 //! in a scenario's pause, finds that time went on without it.
 //!
-//! A thread on each core naps and then says that its core has run. When all have, and no board waits for a
-//! core (`queue.rs`: boards also keep each other from running), the clock is renewed.
+//! A thread on each core naps and then says that its core has run. When all have, and neither a board nor the
+//! switch waits for a core (`queue.rs`: they also keep each other from running), the clock is renewed.
 //! The lab holds the clock while it does what takes no time on a bench, such as switching on five boards.
 //!
 //! Where there is no such shim, and for real boards, the clock is the host's own.
@@ -23,7 +23,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bellwether_clock::{Page, Renewal};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CpuSet, gettid, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use tempfile::TempDir;
 
@@ -145,10 +145,21 @@ impl Clock {
     /// From now on the clock waits for this QEMU whenever that waits for a core.
     #[must_use]
     pub fn follow(&self, process: u32) -> Followed {
+        self.wait_for(Queued::process(process))
+    }
+
+    /// The same for the thread that calls this.
+    #[must_use]
+    pub fn follow_this_thread(&self) -> Followed {
+        self.wait_for(Queued::thread(gettid().as_raw_nonzero().get() as u32))
+    }
+
+    fn wait_for(&self, queued: Queued) -> Followed {
+        let (clock, id) = (self.clone(), queued.id());
         if let Some(pacer) = &self.pacer {
-            pacer.shared.lock().boards.push(Queued::new(process));
+            pacer.shared.lock().queued.push(queued);
         }
-        Followed { clock: self.clone(), process }
+        Followed { clock, id }
     }
 
     /// Stops the clock until what is returned is dropped. The host's goes on.
@@ -169,18 +180,18 @@ impl Clock {
     }
 }
 
-/// Keeps the clock from leaving a board behind.
+/// Keeps the clock from leaving somebody behind.
 #[derive(Debug)]
 pub struct Followed {
     clock: Clock,
-    process: u32,
+    id: u32,
 }
 
 impl Drop for Followed {
     fn drop(&mut self) {
         if let Some(pacer) = &self.clock.pacer {
             let mut paced = pacer.shared.lock();
-            paced.boards.retain(|board| board.process() != self.process);
+            paced.queued.retain(|queued| queued.id() != self.id);
         }
     }
 }
@@ -214,7 +225,8 @@ struct Shared {
 struct Paced {
     /// Which cores have run since the last renewal.
     ran: Vec<bool>,
-    boards: Vec<Queued>,
+    /// For whom the clock waits.
+    queued: Vec<Queued>,
     /// How many hold the clock.
     holds: usize,
     /// By the host's clock and by this one, since the first renewal, without what it was held for.
@@ -232,10 +244,10 @@ impl Shared {
         let mut paced = self.lock();
         paced.ran[core] = true;
         if paced.holds == 0 && paced.ran.iter().all(|ran| *ran) {
-            if paced.boards.iter_mut().any(|board| board.waits_for_a_core(ENOUGH)) {
+            if paced.queued.iter_mut().any(|queued| queued.waits_for_a_core(ENOUGH)) {
                 return;
             }
-            paced.boards.iter_mut().for_each(Queued::renew);
+            paced.queued.iter_mut().for_each(Queued::renew);
             paced.ran.fill(false);
             let Renewal { elapsed, advanced } = self.page.renew(host_ns());
             paced.elapsed += elapsed;
@@ -276,7 +288,7 @@ impl Pacer {
         let cores = cores();
         let paced = Paced {
             ran: vec![false; cores.len()],
-            boards: Vec::new(),
+            queued: Vec::new(),
             holds: 0,
             elapsed: 0,
             advanced: 0,

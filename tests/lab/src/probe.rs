@@ -234,14 +234,9 @@ impl Link {
 
     /// What is new in the log.
     fn look(&mut self) -> Option<Vec<u8>> {
-        let words = self.read(self.control + CHANNEL, 24)?;
-        let word = |index: usize| -> Option<u64> {
-            let bytes = words.get(4 * index..4 * index + 4)?;
-            Some(u32::from_le_bytes(bytes.try_into().ok()?).into())
-        };
-        let (buffer, size, write, read) = (word(1)?, word(2)?, word(3)?, word(4)?);
-        // Before its start-up code has run, the memory of a board holds anything.
-        if size == 0 || size > 65_536 || write >= size || read >= size || write == read {
+        let before = self.channel()?;
+        let Channel { buffer, size, write, read } = before;
+        if !before.has_news() {
             return Some(Vec::new());
         }
         let mut bytes = Vec::new();
@@ -253,19 +248,39 @@ impl Link {
                 bytes.extend(self.read(buffer, write)?);
             }
         }
-        self.ask(&format!("writel {:#x} {write:#x}", self.control + CHANNEL + 16))?;
-        Some(bytes)
+        // In one piece: QEMU carries out no reset between two commands that came together.
+        let place = self.control + CHANNEL;
+        let look = format!("read {place:#x} 0x18");
+        self.say(&format!("{look}\nwritel {:#x} {write:#x}\n", place + 16))?;
+        let after = Channel::parse(&bytes_of(&self.answer()?)?)?;
+        self.answer()?;
+        if !after.began_anew_since(&before) {
+            return Some(bytes);
+        }
+        // The board began its log anew meanwhile, and all of that is still to be read.
+        self.ask(&format!("writel {:#x} 0x0", place + 16))?;
+        let intact = write > read && after.write <= read;
+        Some(if intact { bytes } else { Vec::new() })
+    }
+
+    fn channel(&mut self) -> Option<Channel> {
+        Channel::parse(&self.read(self.control + CHANNEL, 24)?)
     }
 
     fn read(&mut self, address: u64, len: u64) -> Option<Vec<u8>> {
-        let answer = self.ask(&format!("read {address:#x} {len:#x}"))?;
-        let hex = answer.strip_prefix("OK 0x")?.trim();
-        let digits = hex.as_bytes().as_chunks::<2>().0.iter();
-        digits.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+        bytes_of(&self.ask(&format!("read {address:#x} {len:#x}"))?)
     }
 
     fn ask(&mut self, question: &str) -> Option<String> {
-        self.stream.get_mut().write_all(format!("{question}\n").as_bytes()).ok()?;
+        self.say(&format!("{question}\n"))?;
+        self.answer()
+    }
+
+    fn say(&mut self, questions: &str) -> Option<()> {
+        self.stream.get_mut().write_all(questions.as_bytes()).ok()
+    }
+
+    fn answer(&mut self) -> Option<String> {
         let mut answer = String::new();
         match self.stream.read_line(&mut answer) {
             Ok(0) | Err(_) => None,
@@ -274,8 +289,74 @@ impl Link {
     }
 }
 
+/// What QEMU answers to `read`.
+fn bytes_of(answer: &str) -> Option<Vec<u8>> {
+    let digits = answer.strip_prefix("OK 0x")?.trim().as_bytes().as_chunks::<2>().0.iter();
+    digits.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+}
+
+/// Where the log lies in the memory of a board, and how far it is written and read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Channel {
+    buffer: u64,
+    size: u64,
+    write: u64,
+    read: u64,
+}
+
+impl Channel {
+    fn parse(words: &[u8]) -> Option<Self> {
+        let word = |index: usize| -> Option<u64> {
+            let bytes = words.get(4 * index..4 * index + 4)?;
+            Some(u32::from_le_bytes(bytes.try_into().ok()?).into())
+        };
+        Some(Self { buffer: word(1)?, size: word(2)?, write: word(3)?, read: word(4)? })
+    }
+
+    fn has_news(&self) -> bool {
+        let Self { size, write, read, .. } = *self;
+        // Before its start-up code has run, the memory of a board holds anything.
+        size > 0 && size <= 65_536 && write < size && read < size && write != read
+    }
+
+    /// Only the probe moves `read`, and only the start of a board sets it to 0.
+    fn began_anew_since(&self, before: &Self) -> bool {
+        self.read != before.read || (self.read == 0 && self.write < before.write)
+    }
+}
+
 /// `12.345678` seconds.
 pub fn microseconds(stamp: &str) -> Option<u64> {
     let (seconds, micros) = stamp.trim().split_once('.')?;
     Some(seconds.parse::<u64>().ok()? * 1_000_000 + micros.parse::<u64>().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_that_began_anew_is_told_from_one_that_went_on() {
+        let channel = |write, read| Channel { buffer: 0x2000_0000, size: 1024, write, read };
+        let before = channel(700, 300);
+        for (after, anew) in
+            [((700, 300), false), ((900, 300), false), ((20, 300), false), ((20, 0), true)]
+        {
+            assert_eq!(channel(after.0, after.1).began_anew_since(&before), anew, "{after:?}");
+        }
+        let first = channel(700, 0);
+        assert!(!channel(710, 0).began_anew_since(&first));
+        assert!(channel(60, 0).began_anew_since(&first));
+    }
+
+    #[test]
+    fn the_words_of_a_channel_are_read() {
+        let answer = "OK 0x00000000000000200004000005000000010000000000000000\n";
+        let channel = Channel::parse(&bytes_of(answer).unwrap()).unwrap();
+        let wanted = Channel { buffer: 0x2000_0000, size: 1024, write: 5, read: 1 };
+        assert_eq!(channel, wanted);
+        assert!(channel.has_news());
+        assert_eq!(bytes_of("FAIL"), None);
+        assert_eq!(Channel::parse(&[0; 19]), None);
+    }
 }

@@ -1,4 +1,4 @@
-//! Whether a process waits for a core of the host.
+//! Whether a board, or the switch between boards, waits for a core of the host.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -9,42 +9,52 @@ use bellwether_clock::processor_time;
 /// How QEMU names the thread that runs the board's processor (`debug-threads=on`).
 const PROCESSOR_THREAD: &str = "CPU";
 
-/// A QEMU in the host's queues.
+/// Somebody in the host's queues.
 #[derive(Debug)]
 pub struct Queued {
-    process: u32,
-    /// Processor time that it had used at the last renewal of the clock.
-    used: u64,
-    /// `stat` of the threads that boards depend on; empty until they are there.
+    /// Of a process, or of a thread of this one.
+    id: u32,
+    /// Of a process: what it had used of cores at the last renewal of the clock.
+    used: Option<u64>,
+    /// `stat` of the threads that matter; empty until they are there.
     threads: Vec<File>,
 }
 
 impl Queued {
-    pub fn new(process: u32) -> Self {
-        Self { process, used: 0, threads: Vec::new() }
+    /// A QEMU.
+    pub fn process(id: u32) -> Self {
+        Self { id, used: Some(0), threads: Vec::new() }
     }
 
-    pub fn process(&self) -> u32 {
-        self.process
+    /// A thread of the lab that never computes for long: if it could run, it waits.
+    pub fn thread(id: u32) -> Self {
+        let stat = File::open(format!("/proc/self/task/{id}/stat"));
+        Self { id, used: None, threads: stat.into_iter().collect() }
+    }
+
+    pub fn id(&self) -> u32 {
+        self.id
     }
 
     /// A thread of it could run, and it has had less than `enough` of a core (nanoseconds) since the last
     /// renewal. A process that was stopped (SIGSTOP) could not run, and one that has ended does not wait
     /// either.
     pub fn waits_for_a_core(&mut self, enough: u64) -> bool {
-        let Some(used) = processor_time(self.process) else { return false };
-        if used.saturating_sub(self.used) >= enough {
-            return false;
-        }
-        if self.threads.is_empty() {
-            self.threads = threads(self.process);
+        if let Some(before) = self.used {
+            let used = processor_time(self.id);
+            if used.is_none_or(|used| used.saturating_sub(before) >= enough) {
+                return false;
+            }
+            if self.threads.is_empty() {
+                self.threads = threads(self.id);
+            }
         }
         self.threads.iter().any(|stat| state(stat) == Some(b'R'))
     }
 
     /// The clock goes on: from now on it must run again.
     pub fn renew(&mut self) {
-        self.used = processor_time(self.process).unwrap_or(self.used);
+        self.used = self.used.map(|used| processor_time(self.id).unwrap_or(used));
     }
 }
 
@@ -84,7 +94,7 @@ mod tests {
     /// A process whose only thread is taken for that of a board's processor.
     fn queued(child: &Child) -> Queued {
         let stat = File::open(format!("/proc/{}/stat", child.id())).unwrap();
-        Queued { process: child.id(), used: 0, threads: vec![stat] }
+        Queued { id: child.id(), used: Some(0), threads: vec![stat] }
     }
 
     fn ended(mut child: Child) {
@@ -124,11 +134,18 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_that_runs_could_run() {
+        let me = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+        assert!(Queued::thread(me).waits_for_a_core(0));
+        assert!(!Queued::thread(u32::MAX).waits_for_a_core(u64::MAX));
+    }
+
+    #[test]
     fn who_has_ended_waits_for_nothing() {
         let child = Command::new("sleep").arg("60").spawn().unwrap();
         let mut queued = queued(&child);
         ended(child);
         assert!(!queued.waits_for_a_core(u64::MAX));
-        assert!(threads(queued.process).is_empty());
+        assert!(threads(queued.id).is_empty());
     }
 }

@@ -6,11 +6,12 @@ use std::io::ErrorKind;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bellwether_scenario::{Action, LinkQuality};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::clock::{Clock, Moment};
 use crate::machine::Files;
@@ -18,6 +19,8 @@ use crate::pcap::Pcap;
 
 const FRAME_BYTES_MAX: usize = 2048;
 const RETRY: Duration = Duration::from_millis(1);
+/// How long the switch sleeps at most: so soon it sees that it is to end.
+const LOOK: Duration = Duration::from_millis(100);
 
 struct Delayed {
     due: Moment,
@@ -71,7 +74,6 @@ struct State {
 
 struct Shared {
     state: Mutex<State>,
-    changed: Condvar,
     clock: Clock,
     sockets: Vec<UnixDatagram>,
     /// Sends without waiting: a paused board must not hold up the others.
@@ -83,10 +85,10 @@ struct Shared {
     late_us: AtomicU64,
 }
 
-/// The running switch. Dropping it ends its threads.
+/// The running switch. Dropping it ends its thread.
 pub struct Switch {
     shared: Arc<Shared>,
-    threads: Vec<JoinHandle<()>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 fn lock(shared: &Shared) -> MutexGuard<'_, State> {
@@ -105,8 +107,7 @@ impl Switch {
         let mut sockets = Vec::new();
         for file in files {
             let socket = UnixDatagram::bind(file.port()).map_err(|error| error.to_string())?;
-            let timeout = Some(Duration::from_millis(200));
-            socket.set_read_timeout(timeout).map_err(|error| error.to_string())?;
+            socket.set_nonblocking(true).map_err(|error| error.to_string())?;
             sockets.push(socket);
         }
         let out = UnixDatagram::unbound().map_err(|error| error.to_string())?;
@@ -115,7 +116,6 @@ impl Switch {
         state.pcap = pcap.map(|path| Pcap::create(path, clock.now())).transpose()?;
         let shared = Arc::new(Shared {
             state: Mutex::new(state),
-            changed: Condvar::new(),
             clock,
             sockets,
             out,
@@ -124,14 +124,9 @@ impl Switch {
             frames: AtomicU64::new(0),
             late_us: AtomicU64::new(0),
         });
-        let mut threads = Vec::new();
-        for node in 0..nodes {
-            let shared = Arc::clone(&shared);
-            threads.push(std::thread::spawn(move || shared.listen(node)));
-        }
-        let delayer = Arc::clone(&shared);
-        threads.push(std::thread::spawn(move || delayer.deliver_delayed()));
-        Ok(Self { shared, threads })
+        let switching = Arc::clone(&shared);
+        let thread = Some(std::thread::spawn(move || switching.run()));
+        Ok(Self { shared, thread })
     }
 
     pub fn set_power(&self, node: usize, on: bool) {
@@ -223,8 +218,7 @@ impl Injector {
 impl Drop for Switch {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        self.shared.changed.notify_all();
-        for thread in self.threads.drain(..) {
+        if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
         if let Some(pcap) = &mut lock(&self.shared).pcap {
@@ -234,12 +228,26 @@ impl Drop for Switch {
 }
 
 impl Shared {
-    fn listen(&self, from: usize) {
+    /// One thread does it all: the clock of the run waits for it when it waits for a core.
+    fn run(&self) {
+        let _followed = self.clock.follow_this_thread();
         let mut room = [0; FRAME_BYTES_MAX];
         while !self.stop.load(Ordering::Relaxed) {
-            let Ok(len) = self.sockets[from].recv(&mut room) else { continue };
-            self.frames.fetch_add(1, Ordering::Relaxed);
-            self.carry(from, &room[..len]);
+            let wait = self.deliver_delayed().min(LOOK);
+            let wait = Timespec { tv_sec: 0, tv_nsec: wait.subsec_nanos().into() };
+            let mut ready: Vec<PollFd<'_>> =
+                self.sockets.iter().map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
+            if !poll(&mut ready, Some(&wait)).is_ok_and(|ready| ready > 0) {
+                continue;
+            }
+            let ready = ready.iter().map(|socket| !socket.revents().is_empty());
+            for (from, _) in ready.enumerate().filter(|(_, ready)| *ready) {
+                // One frame of each in turn, so that no board shuts out the others.
+                if let Ok(len) = self.sockets[from].recv(&mut room) {
+                    self.frames.fetch_add(1, Ordering::Relaxed);
+                    self.carry(from, &room[..len]);
+                }
+            }
         }
     }
 
@@ -261,7 +269,6 @@ impl Shared {
                 }
             }
         }
-        self.changed.notify_one();
         for to in at_once {
             self.deliver(to, frame, None);
         }
@@ -283,28 +290,21 @@ impl Shared {
             return;
         }
         state.hold_back(now + RETRY, to, frame, Some(give_up));
-        drop(state);
-        self.changed.notify_one();
     }
 
-    fn deliver_delayed(&self) {
-        let mut state = lock(self);
-        while !self.stop.load(Ordering::Relaxed) {
+    /// Hands over what is due; how long it is until something else is.
+    fn deliver_delayed(&self) -> Duration {
+        loop {
+            let mut state = lock(self);
             let now = self.clock.now();
             match state.delayed.peek().map(|Reverse(next)| next.due) {
                 Some(due) if due <= now => {
                     let Some(Reverse(next)) = state.delayed.pop() else { continue };
                     drop(state);
-                    let late = now.since(due).as_micros() as u64;
-                    self.late_us.fetch_max(late, Ordering::Relaxed);
+                    self.late_us.fetch_max(now.since(due).as_micros() as u64, Ordering::Relaxed);
                     self.deliver(next.to, &next.frame, next.give_up);
-                    state = lock(self);
                 }
-                due => {
-                    let wait = due.map_or(Duration::from_millis(200), |due| due.since(now));
-                    let waited = self.changed.wait_timeout(state, wait);
-                    state = waited.unwrap_or_else(PoisonError::into_inner).0;
-                }
+                due => return due.map_or(LOOK, |due| due.since(now)),
             }
         }
     }
