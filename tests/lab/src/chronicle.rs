@@ -2,7 +2,8 @@
 //!
 //! Every boot of a node has a clock of its own. Each line of its log says between which two moments
 //! of the lab's clock it was written; the offset of the two clocks lies in the intersection of what
-//! all lines say, and half of its width is the uncertainty of every time of that boot.
+//! all lines say, and half of its width is the uncertainty of every time of that boot. To that comes what the
+//! clock itself leaves open ([`Clock::blur`]).
 //!
 //! A line that comes through another program says only that it was not written later than it came. Of all
 //! lines of a boot the one that came soonest counts, and that one was on its way for [`ON_THE_WAY`] at most.
@@ -153,7 +154,7 @@ impl Chronicle {
             When::Lab(us) => (*us, None),
             When::Node { life, us } => {
                 let (at, about) = self.lives[*life].lab_us(*us);
-                (at.max(0) as u64, Some(about))
+                (at.max(0) as u64, Some(about + self.clock.blur().as_micros() as u64))
             }
         }
     }

@@ -20,7 +20,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bellwether_clock::{Page, Renewal};
 use rustix::thread::{CpuSet, gettid, sched_getaffinity, sched_setaffinity};
@@ -36,7 +36,9 @@ use crate::tools;
 const CAP: Duration = Duration::from_millis(2);
 /// What a board that has something to do must have had of a core before the clock goes on: ordinary
 /// programs on two cores have no more either.
-const ENOUGH: u64 = CAP.as_nanos() as u64 / 2;
+const ENOUGH: u64 = CAP.as_nanos() as u64 * 7 / 8;
+/// How long the lab waits for boards that were switched on to wait for the clock.
+const FALLING_ASLEEP: Duration = Duration::from_millis(500);
 /// Short enough that a core that runs has said so before the clock stops.
 const NAP: Duration = Duration::from_micros(700);
 
@@ -137,6 +139,12 @@ impl Clock {
         Moment(Duration::from_nanos(self.pacer.as_ref().map_or(host, |pacer| pacer.page.at(host))))
     }
 
+    /// How far a board may be behind: the host may put it aside between its look at the clock and what it
+    /// does then, and the clock notices only at its next renewal.
+    pub fn blur(&self) -> Duration {
+        if self.is_hosts() { Duration::ZERO } else { 2 * CAP }
+    }
+
     /// What makes a QEMU read this clock.
     pub fn environment(&self) -> Vec<(&'static str, OsString)> {
         self.pacer.as_ref().map_or(Vec::new(), |pacer| pacer.environment())
@@ -169,6 +177,20 @@ impl Clock {
             pacer.shared.lock().holds += 1;
         }
         Hold(self.clone())
+    }
+
+    /// While the clock is held: waits until all boards sleep until a later time. Not for long: a board may
+    /// look at the clock all the time.
+    pub fn wait_until_asleep(&self) {
+        let Some(pacer) = &self.pacer else { return };
+        let give_up = Instant::now() + FALLING_ASLEEP;
+        let mut asleep = 0;
+        // Twice in a row: between two frames a board sleeps, too.
+        while asleep < 2 && Instant::now() < give_up {
+            std::thread::sleep(NAP);
+            let awake = pacer.shared.lock().queued.iter_mut().any(Queued::could_run);
+            asleep = if awake { 0 } else { asleep + 1 };
+        }
     }
 
     /// The share of the time for which the clock stood still because the host was away; `None` on the

@@ -147,6 +147,8 @@ impl Flock {
                 }
             }
         }
+        // Each does what it can do in no time, so that none has a head start.
+        self.clock.wait_until_asleep();
         Ok(())
     }
 

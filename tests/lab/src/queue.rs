@@ -52,6 +52,11 @@ impl Queued {
         self.threads.iter().any(|stat| state(stat) == Some(b'R'))
     }
 
+    /// A thread of it runs or could.
+    pub fn could_run(&mut self) -> bool {
+        self.waits_for_a_core(u64::MAX)
+    }
+
     /// The clock goes on: from now on it must run again.
     pub fn renew(&mut self) {
         self.used = self.used.map(|used| processor_time(self.id).unwrap_or(used));
