@@ -54,9 +54,8 @@ impl Errata {
         self.put_back == Some(erratum)
     }
 
-    /// Most errors show where datagrams are doubled or overtake each other, which the sealed link does
-    /// not let through: a node that makes one speaks version 1. The ring counts on the order that the
-    /// link keeps, and its errors show without.
+    /// Most errors show where datagrams are doubled, which the sealed link does not let through: a node
+    /// that makes one speaks version 1. The errors of the ring show without.
     #[cfg(feature = "errata")]
     #[must_use]
     pub fn needs_the_clear(self) -> bool {

@@ -13,7 +13,7 @@
 //!  bytes ──► link ──► wire ──► call ──► bully | invitation | ring ──► effects ──► the shell
 //!           (authentic, (a view,  (numbered  (one event,                 Send, SaveState, Stop,
 //!            of now,     then a    rounds,    handled to                 Reorganize, Start, FailSelf,
-//!            in order)   meaning)  replies)   completion)                Note: carried out in order
+//!            and once)   meaning)  replies)   completion)                Note: carried out in order
 //! ```
 //!
 //! [`node::Node::step`] takes the time and an event and returns [`effects::Effects`]. It does nothing
@@ -36,7 +36,7 @@
 //!   node that is awaited.
 //! - **A late node fails before it acts.** A step whose tick, or an answer whose request, is older
 //!   than Tp ends in `FailSelf`.
-//! - **Only what is authentic, of now and in order changes a node.** A datagram that is not moves a
+//! - **Only what is authentic and of now changes a node, and only once.** A datagram that is not moves a
 //!   counter and nothing else; a peer whose boot is not proven is answered with a Hello.
 //! - **Bad input changes nothing.** It is dropped with a [`wire::Reject`] reason and counted.
 //! - **Everything is bounded.** One const parameter, the number of 64-bit words in a set of nodes,

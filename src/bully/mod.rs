@@ -13,6 +13,11 @@
 //! - Only a `binding` Halt halts a node for the first time, and none is sent later than T minus the
 //!   least T into the round, so that at its end everything that a halted node had sent has arrived.
 //! - A definition is computed once per election number.
+//!
+//! Order: none is needed within Tm. Every Halt, NewCoordinator and Ready names its election, replies name
+//! their round, and at the end of the Halt round all that a halted node had sent has arrived in whatever
+//! order. What is needed is that the one binding Halt is taken: it must not be dropped because it was
+//! overtaken, nor be refused because it overtook the Hello that proves its sender. The link sees to both.
 
 mod election;
 mod monitor;

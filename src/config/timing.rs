@@ -98,6 +98,12 @@ impl Timing {
         self.allow_for_drift(self.tm.times(2) + self.tp)
     }
 
+    /// How long after a datagram has left it has certainly arrived.
+    #[must_use]
+    pub fn arrived(&self) -> Duration {
+        self.allow_for_drift(self.tm)
+    }
+
     /// How far into the Halt round a repeat may still halt a node for the first time: everything that
     /// such a node sent before has then arrived when the round ends.
     #[must_use]

@@ -13,6 +13,10 @@
 //! - An invitation names the group that the invitee is asked to leave (I7); any other is void.
 //! - Only messages of this very group count as a sign of life of its coordinator (I16).
 //!
+//! Order: none is needed. A Ready may come before the AcceptAns (I13), a Beat of an earlier group of one's
+//! coordinator is told by its number and means nothing, an Invitation to leave a group that is left is
+//! void (I7), and answers name their round.
+//!
 //! Beyond the table:
 //! - AycAns tells the members that would come along, so that one Invitation names everybody and is
 //!   repeated to those who have not accepted; the old coordinator forwards it only to members whom it

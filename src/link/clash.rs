@@ -60,10 +60,10 @@ impl<const W: usize> Turn<W> {
             }
             if opened.receiver == boot || echoes.contains(me, boot) {
                 let known = &mut self.node.link.peers[me];
-                if (opened.frame.boot, opened.sequence) <= (known.claimed, known.sequence) {
+                if (opened.frame.boot, opened.sequence) <= (known.claimed, known.claimed_sequence) {
                     return; // heard before
                 }
-                (known.claimed, known.sequence) = (opened.frame.boot, opened.sequence);
+                (known.claimed, known.claimed_sequence) = (opened.frame.boot, opened.sequence);
                 twin = Some(instance);
                 let together = self.woke_together(uptime_ms);
                 let link = &mut self.node.link;

@@ -3,19 +3,24 @@
 //! Hello to all; again after half of T to those who have not answered; after T whoever is silent is
 //! dead, as in any other round. It ends early when all have answered and nobody is waking too: nodes
 //! that wake together begin together, each a whole T after its first Hello.
+//!
+//! The last Hello proves the node to those who asked it. What arrives before its proof is refused, and
+//! a network may overtake: so the node is still for Tm after that Hello, and only then takes part. Without
+//! it a Halt that overtakes the Hello halts nobody, and Bully has two coordinators.
 
 use crate::id::NodeSet;
 use crate::station::{Station, Turn};
 use crate::time::Duration;
 use crate::timers::Timer;
 
-/// First Hello, second Hello, end.
-const STEPS: u8 = 3;
+/// The steps: first Hello, second Hello, last Hello, end.
+const LAST_HELLO: u8 = 3;
+const OVER: u8 = 4;
 
 impl<const W: usize> Station<W> {
-    /// Whether the greeting is over, and the node takes part.
+    /// Whether the last Hello of the greeting has been said.
     pub(crate) fn greeted(&self) -> bool {
-        self.link.greeting_steps >= STEPS
+        self.link.greeting_steps >= LAST_HELLO
     }
 
     /// Who has not answered the greeting.
@@ -45,22 +50,31 @@ impl<const W: usize> Turn<W> {
         match self.node.link.greeting_steps {
             1 => self.set_timer(Timer::Greeting, half),
             2 => self.set_timer(Timer::Greeting, t.minus(half)),
+            LAST_HELLO => return self.say_last_hello(),
             _ => return,
         }
         self.say_hello(self.node.strangers());
     }
 
-    /// Whether the greeting has just ended. Its last Hello proves this node to those who asked.
+    fn say_last_hello(&mut self) {
+        self.node.link.greeting_steps = LAST_HELLO;
+        self.say_hello(NodeSet::EMPTY);
+        if self.node.link.proven.is_empty() {
+            // Nobody is there who could be told anything too soon.
+            self.cancel(Timer::Greeting);
+            self.node.link.greeting_steps = OVER;
+        } else {
+            self.set_timer(Timer::Greeting, self.node.config.timing.arrived());
+        }
+    }
+
+    /// Whether the greeting has just ended, and the node takes part.
     pub(crate) fn greeting_ends(&mut self) -> bool {
         let link = &self.node.link;
         let all_awake = self.node.strangers().is_empty() && link.waking.is_empty();
-        let begun = link.greeting_steps > 0;
-        if !(self.node.greeted() || begun && all_awake) {
-            return false;
+        if (1..LAST_HELLO).contains(&link.greeting_steps) && all_awake {
+            self.say_last_hello();
         }
-        self.cancel(Timer::Greeting);
-        self.node.link.greeting_steps = STEPS;
-        self.say_hello(NodeSet::EMPTY);
-        true
+        self.node.link.greeting_steps >= OVER
     }
 }

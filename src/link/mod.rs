@@ -33,20 +33,26 @@
 //!
 //! # Freshness
 //!
-//! The sequence number counts all datagrams of a boot. Of each peer the link keeps the highest boot
-//! epoch that was claimed in an authentic datagram and the last number handled in it: datagrams of
-//! one sender are handled in order, and once. That alone would not tell a recording from the
-//! present after a reboot of this node. So a peer is *proven* first: it must name this node's
+//! The sequence number counts all datagrams of a boot. Of each peer the link keeps the boot epoch that
+//! it follows and a window of the last 64 numbers heard in it (`window.rs`): each number counts once, in
+//! whatever order they come. The network may overtake within Tm; the algorithms bear that, and say how.
+//! What 64 later datagrams of its sender have overtaken is dropped. That alone would not tell a recording
+//! from the present after a reboot of this node. So a peer is *proven* first: it must name this node's
 //! present boot epoch, as anything that it sends to this node alone does once it knows it, or a
 //! Hello to all that lists it. An unproven peer changes no state; it is answered with a Hello. A peer
 //! that was proven and claims a later boot is followed in the boot before until the later one is
 //! proven: a second board with its id must not take its place by a claim (`clash.rs`). Nor does a claim
 //! shut anybody out: of all boots after the one that is followed the first that is proven counts.
+//! With the proof everything up to the highest number heard of that boot is used up, whether it was heard
+//! or not: what was refused before the proof cannot be played again after it. A proof that was itself
+//! overtaken proves as much; otherwise a node that wakes could miss the answer of a live one, and take
+//! that for dead.
 //!
 //! A node that wakes greets before it takes part in elections (`greeting.rs`): Hello to all, and T
 //! for the answers, as in any round. After that everybody alive is proven to it, and its next Hello
-//! proves it to everybody, so that to the algorithms it is as if it had been without power until
-//! then. It costs n + 1 datagrams for one node, and 2 n or a few more when all wake at once.
+//! proves it to everybody. It waits Tm for that one to arrive, because whatever overtook it would be
+//! refused; so that to the algorithms it is as if it had been without power until then. It costs n + 1
+//! datagrams for one node, and 2 n or a few more when all wake at once.
 
 mod clash;
 mod clear;
@@ -57,6 +63,7 @@ mod receive;
 pub mod seal;
 #[cfg(test)]
 mod tests;
+mod window;
 
 pub use gaps::Gaps;
 pub use seal::{Header, Opened, look_into};
@@ -65,18 +72,19 @@ use crate::id::{NodeId, NodeSet, PerNode};
 use crate::key::Keys;
 use crate::time::Instant;
 use crate::wire::Destination;
+use window::Window;
 
 /// What is known of another node.
 #[derive(Debug, Clone, Copy)]
 struct Peer {
     /// The boot epoch whose datagrams are followed: proven once. 0: none.
     epoch: u32,
-    /// The last sequence number of that boot that was handled.
-    sequence: u32,
+    /// The sequence numbers of that boot that are used up.
+    window: Window,
     /// The later boot epoch that was heard last and is not proven; 0: none. The boot before is
     /// followed until then.
     claimed: u32,
-    /// The last sequence number heard of that later boot.
+    /// The highest sequence number heard of that later boot.
     claimed_sequence: u32,
     /// Datagrams in its name that were not authentic.
     failures: u16,
@@ -85,8 +93,14 @@ struct Peer {
 }
 
 impl Peer {
-    const STRANGER: Self =
-        Self { epoch: 0, sequence: 0, claimed: 0, claimed_sequence: 0, failures: 0, spent: 0 };
+    const STRANGER: Self = Self {
+        epoch: 0,
+        window: Window::UNUSED,
+        claimed: 0,
+        claimed_sequence: 0,
+        failures: 0,
+        spent: 0,
+    };
 
     fn latest_epoch(&self) -> u32 {
         self.epoch.max(self.claimed)

@@ -1,6 +1,7 @@
-//! The way of a datagram from the bytes to a frame that is authentic, in order and of now.
+//! The way of a datagram from the bytes to a frame that is authentic, of now and taken once.
 
 use super::seal::{self, Header, Opened};
+use super::window::Window;
 use super::{Link, Peer};
 use crate::effects::Note;
 use crate::id::NodeId;
@@ -105,12 +106,8 @@ impl Peer {
         if header.boot < self.epoch.max(1) {
             return Err(Reject::OldBoot);
         }
-        let last = match header.boot {
-            boot if boot == self.epoch => self.sequence,
-            boot if boot == self.claimed => self.claimed_sequence,
-            _ => 0,
-        };
-        if header.sequence <= last {
+        let followed = if header.boot == self.epoch { self.window } else { Window::UNUSED };
+        if followed.is_used(header.sequence) {
             return Err(Reject::Replayed);
         }
         Ok(())
@@ -131,13 +128,16 @@ impl<const W: usize> Link<W> {
         }
         let boot = opened.frame.boot;
         if boot == peer.epoch {
-            peer.sequence = opened.sequence;
+            peer.window.use_up(opened.sequence);
             return;
         }
         if boot > peer.latest_epoch() {
             self.hushed.remove(source);
         }
-        (peer.claimed, peer.claimed_sequence) = (boot, opened.sequence);
+        if boot != peer.claimed {
+            (peer.claimed, peer.claimed_sequence) = (boot, 0);
+        }
+        peer.claimed_sequence = peer.claimed_sequence.max(opened.sequence);
         if self.proven.contains(source) {
             self.proven.remove(source);
             self.living.insert(source);
@@ -151,8 +151,9 @@ impl<const W: usize> Link<W> {
         let source = opened.frame.source;
         let peer = &mut self.peers[source];
         if opened.frame.boot == peer.claimed {
-            (peer.epoch, peer.sequence) = (peer.claimed, opened.sequence);
-            peer.claimed = 0;
+            // Whatever was refused before cannot come back.
+            peer.window = Window::closed_up_to(peer.claimed_sequence);
+            peer.epoch = core::mem::take(&mut peer.claimed);
             self.proven.insert(source);
             self.living.remove(source);
         }

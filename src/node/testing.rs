@@ -229,8 +229,8 @@ impl<const W: usize> Bench<W> {
         }
     }
 
-    /// The node has booted, its epoch is durable, and all others have answered its greeting; also
-    /// what it did then.
+    /// The node has booted, its epoch is durable, all others have answered its greeting, and that is
+    /// over; also what it did then.
     pub fn booted(config: Config<W>) -> (Self, Acts<W>) {
         let (mut bench, mut acts) = Self::waking(config);
         if bench.due_in(Timer::Greeting).is_some_and(|wait| wait < bench.timing().tp) {
@@ -239,6 +239,10 @@ impl<const W: usize> Bench<W> {
         for other in bench.node.config().others().iter() {
             acts.none();
             acts = bench.request(other.get(), Self::answer_to_greeting());
+        }
+        if bench.due_in(Timer::Greeting).is_some() {
+            acts.none();
+            acts = bench.fire(Timer::Greeting);
         }
         (bench, acts)
     }

@@ -59,6 +59,11 @@
 //!   run to run: a run believes its own hops, and what its initiator has found out as a Normal node.
 //!   This is argued and simulated, not model-checked. Without the note of a waking node random runs find two
 //!   coordinators (erratum R1); that the wait itself is needed rests on the argument alone.
+//! - **Order is not needed.** A token of an earlier round of its sender is told by its call number and void,
+//!   because its sender has gone on; one of a smaller run is told by `(round, run)`; a Beat of an earlier
+//!   group by its number: it costs a question at most (R19). An overtaken token is taken while its hop
+//!   waits for it, which it must be: a hop that is refused for a T counts its node for dead. Random and
+//!   explored runs overtake, and find nothing.
 //! - **No token is immortal.** Each node takes each lap of a run at most once. That is the hop budget:
 //!   n per lap.
 //!

@@ -204,7 +204,7 @@ pub enum Reject {
     OldBoot,
     /// Sealed with a key that this node does not have.
     Key,
-    /// Not above the last number of its sender that was handled: heard before, or overtaken.
+    /// Its number is used up: heard before, or overtaken by 64 later ones, or by the proof of its boot.
     Replayed,
     /// The seal is broken: not from a holder of the key, or not as it was sent.
     Forged,

@@ -4,6 +4,7 @@ extern crate std;
 
 mod clash;
 mod greeting;
+mod nonces;
 mod seals;
 mod version_1;
 mod window;

@@ -1,6 +1,7 @@
 //! Boots and numbers: what is old changes nothing.
 
 use super::*;
+use crate::link::window::Window;
 use crate::node::testing::{BOOT, PEER_BOOT, group_of};
 use crate::wire::Reject;
 
@@ -26,14 +27,58 @@ fn the_same_datagram_counts_once() {
 }
 
 #[test]
-fn what_was_overtaken_is_dropped() {
+fn what_was_overtaken_counts_and_counts_once() {
     let mut bench = awake();
-    let earlier = question(&bench, BOOT, |_| {});
-    let later = question(&bench, BOOT, |_| {});
-    assert_eq!(bench.receive(&later).unicast().0, 2);
-    dropped(&mut bench, &earlier, Reject::Replayed);
+    let [first, second, third] = [(); 3].map(|()| question(&bench, BOOT, |_| {}));
+    for bytes in [&third, &first, &second] {
+        assert_eq!(bench.receive(bytes).unicast().0, 2);
+    }
+    for bytes in [&first, &second, &third] {
+        dropped(&mut bench, bytes, Reject::Replayed);
+    }
     let from_other = bench.datagram(1, Destination::Node(id(3)), 9, Envelope::Request, QUESTION);
     assert_eq!(bench.receive(&from_other).unicast().0, 1, "each sender has numbers of its own");
+}
+
+#[test]
+fn what_the_window_has_left_behind_is_dropped() {
+    let mut bench = awake();
+    let latest = bench.peer_sequence.get() + 1000;
+    let back = |back| question(&bench, BOOT, |header| header.sequence = latest - back);
+    let [highest, last_inside, outside, outside_too] = [0, 63, 64, 65].map(back);
+    assert_eq!(bench.receive(&highest).unicast().0, 2);
+    dropped(&mut bench, &outside, Reject::Replayed);
+    assert_eq!(bench.receive(&last_inside).unicast().0, 2);
+    dropped(&mut bench, &last_inside, Reject::Replayed);
+    dropped(&mut bench, &outside_too, Reject::Replayed);
+}
+
+/// Against a plain set of numbers.
+#[test]
+fn the_window_tells_64_numbers_apart() {
+    let mut rng = 7u32;
+    let (mut window, mut used, mut highest) = (Window::UNUSED, [false; 3000], 0usize);
+    assert!(window.is_used(0), "no datagram has this number");
+    for _ in 0..20_000 {
+        rng = rng.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let low = highest.saturating_sub(80).max(1);
+        let number = (low + (rng >> 16) as usize % 90).min(used.len() - 1);
+        let known = used[number] || highest.saturating_sub(number) >= 64;
+        assert_eq!(window.is_used(number as u32), known, "{number} at {highest}");
+        if !known {
+            window.use_up(number as u32);
+            used[number] = true;
+            highest = highest.max(number);
+        }
+    }
+    assert!(highest > 1000, "{highest}");
+    let mut window = Window::closed_up_to(u32::MAX - 1);
+    assert!(window.is_used(u32::MAX - 1) && !window.is_used(u32::MAX));
+    window.use_up(u32::MAX);
+    assert!([0, u32::MAX - 64, u32::MAX - 63, u32::MAX].iter().all(|n| window.is_used(*n)));
+    let mut far = Window::closed_up_to(5);
+    far.use_up(1000);
+    assert!(!far.is_used(999) && far.is_used(1000) && far.is_used(936));
 }
 
 #[test]
@@ -88,10 +133,23 @@ fn what_was_refused_as_unproven_is_not_accepted_later() {
     let proof = question(&bench, BOOT, |header| header.boot = PEER_BOOT + 2);
     let ahead = question(&bench, 0, |header| header.boot = PEER_BOOT + 2);
     dropped(&mut bench, &ahead, Reject::Unproven);
+    dropped(&mut bench, &ahead, Reject::Unproven);
+    assert_eq!(bench.receive(&proof).unicast().0, 2, "overtaken, it proves as much");
     dropped(&mut bench, &proof, Reject::Replayed);
-    let proof = question(&bench, BOOT, |header| header.boot = PEER_BOOT + 2);
-    assert_eq!(bench.receive(&proof).unicast().0, 2);
     dropped(&mut bench, &ahead, Reject::Replayed);
+    let next = question(&bench, BOOT, |header| header.boot = PEER_BOOT + 2);
+    assert_eq!(bench.receive(&next).unicast().0, 2);
+    dropped(&mut bench, &ahead, Reject::Replayed);
+}
+
+/// Nor is what was sent before its proof and comes after it: nobody can tell whether it came before.
+#[test]
+fn a_proof_closes_the_window_below_it() {
+    let mut bench = awake();
+    let new = |receiver| question(&bench, receiver, |header| header.boot = PEER_BOOT + 2);
+    let (before, proof) = (new(0), new(BOOT));
+    assert_eq!(bench.receive(&proof).unicast().0, 2);
+    dropped(&mut bench, &before, Reject::Replayed);
 }
 
 #[test]

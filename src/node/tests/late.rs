@@ -39,6 +39,7 @@ fn a_tick_that_is_later_than_tp_fails_the_node() {
 fn a_tick_just_in_time_does_not() {
     for algorithm in ALL {
         let mut bench = awake(algorithm);
+        bench.step(Event::Tick).none();
         for _ in 0..3 {
             bench.sleep(bench.timing().tp);
             bench.step(Event::Tick).none();

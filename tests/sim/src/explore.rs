@@ -2,7 +2,7 @@
 //!
 //! Random runs try a little of everything; this tries everything of a little. All clocks are the same and
 //! every frame takes the same time, but for the deviations: in a window of time after a disturbance every
-//! frame may be slow (all of Tm) or lost, and every node may lose its power after any of its acts, and
+//! frame may be slow (all of Tm, and overtaken) or lost, and every node may lose its power after any of its acts, and
 //! have it back at once or at the end of the window. Then all nodes have power, and the flock must settle
 //! within its bound; the checker looks at every change, as ever.
 //!
@@ -89,6 +89,7 @@ impl Case {
         settings.base_delay_us = (usual, usual);
         settings.reorganize_us = (200, 200);
         settings.errata = self.errata;
+        settings.overtakes = true;
         settings
     }
 

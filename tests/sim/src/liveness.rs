@@ -42,19 +42,19 @@ impl Cause {
         match (algorithm, self) {
             (Algorithm::Bully, Self::Anything) => "(k+1) P + crash",
             (Algorithm::Bully, Self::Crash) => "Tm + Q + T + E",
-            (Algorithm::Bully, Self::ColdStart) => "boot + T + 2 E",
+            (Algorithm::Bully, Self::ColdStart) => "boot + Tm + T + 2 E",
             (Algorithm::Bully, Self::Heal) => "B + Tm + T + E",
-            (Algorithm::Bully, Self::Return) => "boot + Tm + T + E",
+            (Algorithm::Bully, Self::Return) => "boot + 2 Tm + T + E",
             (Algorithm::Invitation, Self::Anything) => "(k+1) P + crash",
             (Algorithm::Invitation, Self::Crash) => "Tm + Q + T + M",
-            (Algorithm::Invitation, Self::ColdStart) => "boot + r + B + Tm + T + 2 M",
+            (Algorithm::Invitation, Self::ColdStart) => "boot + r + B + 2 Tm + T + 2 M",
             (Algorithm::Invitation, Self::Heal) => "B + Tm + 2 T + M",
-            (Algorithm::Invitation, Self::Return) => "boot + B + Tm + 2 T + M",
+            (Algorithm::Invitation, Self::Return) => "boot + B + 2 Tm + 2 T + M",
             (Algorithm::Ring, Self::Anything) => "(k+1) P + 2 R + crash",
             (Algorithm::Ring, Self::Crash) => "Tm + Q + T + L",
-            (Algorithm::Ring, Self::ColdStart) => "boot + W + T + 2 L",
+            (Algorithm::Ring, Self::ColdStart) => "boot + Tm + W + T + 2 L",
             (Algorithm::Ring, Self::Heal) => "B + Tm + 2 L",
-            (Algorithm::Ring, Self::Return) => "boot + r + W + Tm + L",
+            (Algorithm::Ring, Self::Return) => "boot + r + W + 2 Tm + L",
         }
     }
 }
@@ -67,7 +67,8 @@ pub fn bound_us(settings: &Settings, cause: Cause) -> Time {
     // Strict durability makes every change of the state vector wait for a save.
     let (slow, reorganize) = (settings.flash.save_us_max(), settings.reorganize_us.1);
     let save = ts.max(slow);
-    let boot = settings.boot_us + 2 * slow;
+    // Its last Hello has Tm to arrive before a node takes part.
+    let boot = settings.boot_us + 2 * slow + tm;
     // E: Halt for a whole T, NewCoordinator, reorganization, Ready.
     let election = t + 2 * round_trip + reorganize + save;
     // M: Invitation, reorganization, Ready.

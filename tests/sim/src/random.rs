@@ -151,6 +151,7 @@ fn draw_settings(seed: u64, rng: &mut fastrand::Rng, options: &Options) -> Setti
     if let Some((_, delays)) = &options.delays {
         settings.replay(delays);
     }
+    settings.overtakes = rng.bool();
     settings.drift_ppm = [0, 50, 100][rng.usize(0..3)];
     if rng.f64() < 0.25 {
         settings.preference.fill_with(|| rng.u8(0..3));

@@ -36,6 +36,8 @@ pub struct Settings {
     pub base_delay_us: (Time, Time),
     /// Or else, if there are any, from these.
     pub measured: Option<Arc<Delays>>,
+    /// Frames of a perfect link overtake each other, within their delays.
+    pub overtakes: bool,
     pub flash: FlashSettings,
     /// How long a node is busy with one datagram.
     pub handling_us: Time,
@@ -71,6 +73,7 @@ impl Settings {
             seed,
             base_delay_us: (tm / 20, tm / 2),
             measured: None,
+            overtakes: false,
             flash: FlashSettings::fixed((1000.min(timing.ts.us()), 2000.min(timing.ts.us()))),
             handling_us: 50,
             queue_frames: 16,

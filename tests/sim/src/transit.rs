@@ -45,10 +45,9 @@ impl<const W: usize> World<W> {
                     self.checker.assumption_broken(self.now);
                 }
             }
-            Fate::Arrives { first, second, overtakes } => {
+            Fate::Arrives { first, second } => {
                 let latest = leaves + tm;
-                let late = first > latest || second.is_some_and(|second| second > latest);
-                if late || overtakes {
+                if first > latest || second.is_some_and(|second| second > latest) {
                     self.checker.assumption_broken(self.now);
                 }
                 for at in [Some(first), second].into_iter().flatten() {

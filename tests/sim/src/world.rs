@@ -119,7 +119,8 @@ impl<const W: usize> World<W> {
                 Machine::new(clock, settings.keys.clone(), nodes, flash, task(node_id(node)))
             })
             .collect();
-        let mut network = Network::new(nodes, low..=high, !settings.errata.needs_the_clear());
+        let keeps_order = !settings.overtakes && !settings.errata.needs_the_clear();
+        let mut network = Network::new(nodes, low..=high, keeps_order);
         if let Some(measured) = &settings.measured {
             network.replay(Arc::clone(measured));
         }

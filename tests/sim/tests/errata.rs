@@ -30,7 +30,7 @@ fn is_seen_among(nodes: Option<u8>, erratum: Erratum, algorithm: Algorithm, rule
     };
     let mut first = None;
     let block = 500;
-    for seed in (1..20_000).step_by(block) {
+    for seed in (1..100_000).step_by(block) {
         let Summary { failed, .. } = run_seeds(seed, block as u64, &options);
         let mut reports = failed.values().flat_map(|(_, failures)| failures);
         if reports.any(|report| rules.iter().any(|rule| report.contains(rule))) {
@@ -140,8 +140,9 @@ fn r5_any_listed_node_closes_the_lap() {
 
 #[test]
 fn r1_a_waking_node_takes_no_note_of_runs() {
-    // The fewer nodes there are, the sooner a token comes to one that has just woken.
-    is_seen_among(Some(3), Erratum::R1, Algorithm::Ring, &[TWO]);
+    // The fewer nodes there are, the sooner a token comes to one that has just woken. It is rare all the
+    // same: about one run in 20,000.
+    is_seen_among(Some(4), Erratum::R1, Algorithm::Ring, &[TWO]);
 }
 
 #[test]

@@ -41,6 +41,19 @@ fn who_leaves_on_purpose_is_not_waited_for() {
     }
 }
 
+/// A Beat or an answer that its farewell has overtaken must not bring it back.
+#[test]
+fn nor_where_frames_overtake_each_other() {
+    for algorithm in ALL {
+        for coordinator_leaves in [true, false] {
+            for seed in 1..=40 {
+                let settings = Settings { overtakes: true, ..five(algorithm, seed) };
+                leaving_is_kept(settings, coordinator_leaves);
+            }
+        }
+    }
+}
+
 /// A ring takes its three laps: three hops and a save for each node that is left.
 #[test]
 fn in_a_large_ring_leaving_costs_three_laps() {
