@@ -58,7 +58,7 @@ impl<const W: usize> Ring<W> {
         }
     }
 
-    /// R19 to R22
+    /// R19 to R22, R27
     fn beat_heard(turn: &mut Turn<W>, from: NodeId, group: GroupId) {
         let state = &turn.node.state;
         let own_coordinator = state.coordinator == Some(from);
@@ -67,6 +67,8 @@ impl<const W: usize> Ring<W> {
             let left_out = Self::is_older_than_a_lap(turn);
             if group.is(&state.halted_by) || left_out {
                 Self::start(turn, NodeSet::EMPTY);
+            } else if Self::is_in_vain(turn) {
+                Self::provoked(turn, from);
             }
         } else if own_coordinator && group.is(&state.group) {
             Self::heard(turn);

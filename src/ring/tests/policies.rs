@@ -45,6 +45,46 @@ fn r23_a_list_of_observers_has_no_coordinator() {
     starts_a_run(&bench.request(2, elect(group_of(2, 2), 2, &[2])), 3, 3, &[]);
 }
 
+/// Node 3, an observer, in a run of the observers 1 and 2 that has given up the candidates 4 and 5.
+fn in_vain() -> Bench<1> {
+    let (mut bench, acts) = started(3);
+    acts.ignore();
+    bench.station_mut().config.observers = set([1, 2, 3]);
+    bench.reply(4, Message::HopAck).none();
+    let Message::Token(token) = elect(group_of(2, 9), 9, &[2]) else { panic!("no token") };
+    let suspects = set([4, 5]);
+    let acts = bench.request(2, Message::Token(Token { suspects, ..token }));
+    assert_eq!(hop(&acts), (1, Lap::Elect, [2, 3].into(), [4, 5].into()));
+    bench.reply(1, Message::HopAck).none();
+    bench
+}
+
+#[test]
+fn r27_a_coordinator_that_the_run_has_given_up_is_heard() {
+    let beat = Message::Beat { group: group_of(5, 1), normal: true };
+    let mut bench = in_vain();
+    let acts = bench.hear(5, &[], beat);
+    assert_eq!(acts.notes(), [Note::ProvokedBy(id(5))]);
+    starts_a_run(&acts, 3, 2, &[]);
+    // That run may well come to something.
+    bench.reply(4, Message::HopAck).none();
+    bench.hear(5, &[], beat).none();
+    // A coordinator that cannot be reached does not cause a run with every Beat.
+    let mut bench = in_vain();
+    let period = bench.timing().check;
+    let station = bench.station_mut();
+    while station.ring.provocations.take(station.now, period) {}
+    bench.hear(5, &[], beat).none();
+}
+
+#[test]
+fn r6_a_smaller_run_shows_one_in_vain_that_there_are_candidates() {
+    let mut bench = in_vain();
+    let acts = bench.request(5, elect(group_of(5, 2), 2, &[4, 5]));
+    assert_eq!((acks(&acts), acts.notes()[0]), ([5].into(), Note::ProvokedBy(id(5))));
+    starts_a_run(&acts, 3, 2, &[]);
+}
+
 #[test]
 fn r23_an_observer_passes_tokens_on_and_is_not_chosen() {
     let (mut bench, run) = joined();
