@@ -35,12 +35,20 @@ pub struct Indirect<const W: usize> {
     spoke_since: Instant,
     /// Whom the inquiry that is under way is about: those for whom nobody has vouched yet.
     about: NodeSet<W>,
+    /// The member that a coordinator asked about last.
+    asked_about: Option<NodeId>,
 }
 
 impl<const W: usize> Default for Indirect<W> {
     fn default() -> Self {
         let nobody = NodeSet::EMPTY;
-        Self { heard: None, spoke: nobody, spoke_since: Instant(0), about: nobody }
+        Self {
+            heard: None,
+            spoke: nobody,
+            spoke_since: Instant(0),
+            about: nobody,
+            asked_about: None,
+        }
     }
 }
 
@@ -86,6 +94,27 @@ impl<const W: usize> Indirect<W> {
 }
 
 impl<const W: usize> Turn<W> {
+    /// Which of these silent members others are asked about, if they are. Each in its turn: one for whom
+    /// they vouch every time must not hide another that is dead.
+    pub fn next_to_ask_about(&mut self, silent: &NodeSet<W>) -> Option<NodeId> {
+        let Watch::Indirect(indirect) = &mut self.node.watch else { return None };
+        let next = match indirect.asked_about {
+            Some(last) => silent.next_after(last),
+            None => silent.iter().next(),
+        };
+        indirect.asked_about = next;
+        next
+    }
+
+    /// The members that have lately been heard asking about their coordinator, by the coordinator itself.
+    pub fn overheard(&self) -> NodeSet<W> {
+        let node = &self.node;
+        match &node.watch {
+            Watch::Indirect(indirect) => indirect.heard_of(node.id, node.now, &node.config),
+            _ => NodeSet::EMPTY,
+        }
+    }
+
     /// Opens a round that asks some other members about `about`; `false` if there is nobody to ask,
     /// or another detector at work.
     pub fn inquire(&mut self, about: NodeSet<W>) -> bool {
@@ -174,7 +203,6 @@ impl<const W: usize> Turn<W> {
             self.answer_each(&Request { named, ..*request }, Message::Heard { heard });
         }
         if coordinator == me {
-            self.node.silence.heard(&NodeSet::only(request.from));
             return false;
         }
         if missed {

@@ -268,21 +268,21 @@ fn indirect_a_member_that_is_missed_tells_everybody() {
     assert_eq!(acts.messages(), [heard(&[3]), question(&[])]);
 }
 
-/// The coordinator after three Checks that node 2 did not answer; what it did at the end.
+/// A Check that these members answer; what the coordinator does at its end.
+fn check(bench: &mut Bench<1>, answering: &[u8]) -> crate::node::testing::Acts<1> {
+    bench.fire(Timer::Check).ignore();
+    for member in answering {
+        bench.reply(*member, Message::AynAns { normal: true }).none();
+    }
+    bench.fire(Timer::Repeat).ignore();
+    bench.fire(Timer::Phase)
+}
+
+/// The coordinator after a Check that node 2 did not answer; what it did at the end.
 fn two_is_silent(detector: Detector) -> (Bench<1>, crate::node::testing::Acts<1>) {
     let mut bench = coordinator(detector);
-    for check in 1..=3 {
-        bench.fire(Timer::Check).ignore();
-        for member in [1, 3, 4] {
-            bench.reply(member, Message::AynAns { normal: true }).none();
-        }
-        let acts = bench.fire(Timer::Phase);
-        if check == 3 {
-            return (bench, acts);
-        }
-        acts.none();
-    }
-    unreachable!()
+    let acts = check(&mut bench, &[1, 3, 4]);
+    (bench, acts)
 }
 
 #[test]
@@ -299,7 +299,32 @@ fn indirect_coordinators_ask_others_before_a_member_is_gone() {
 
     let (mut bench, _) = two_is_silent(Detector::Indirect);
     let acts = bench.fire(Timer::Phase);
+    assert_eq!(acts.notes(), [Note::Suspected(id(2))]);
     assert!(matches!(acts.broadcast().1, Message::Halt { .. }), "nobody has heard of it");
+}
+
+#[test]
+fn indirect_coordinators_leave_it_at_two_questions_and_ask_others_instead() {
+    let mut bench = coordinator(Detector::Indirect);
+    bench.fire(Timer::Check).ignore();
+    let began = bench.now;
+    bench.fire(Timer::Repeat).ignore();
+    assert_eq!(bench.due_in(Timer::Repeat), None);
+    bench.fire(Timer::Phase).ignore();
+    assert_eq!(bench.now.since(began), bench.timing().t);
+    assert_eq!(bench.due_in(Timer::Phase), Some(bench.timing().t.times(2)));
+}
+
+/// Others vouch for node 2 at every Check. That must not hide that node 3 is dead.
+#[test]
+fn indirect_coordinators_ask_about_each_silent_member_in_its_turn() {
+    let mut bench = coordinator(Detector::Indirect);
+    for about in [2, 3, 2, 3] {
+        let acts = check(&mut bench, &[1, 4]);
+        let question = Message::HaveYouHeard { group: own_group(5, 1), about: set([about]) };
+        assert_eq!(acts.broadcast().1, question);
+        bench.reply(4, heard(&[about])).none();
+    }
 }
 
 #[test]
@@ -307,12 +332,8 @@ fn indirect_a_question_of_a_member_is_a_sign_of_life() {
     let mut bench = coordinator(Detector::Indirect);
     let group = own_group(5, 1);
     for _ in 0..6 {
-        bench.fire(Timer::Check).ignore();
-        for member in [1, 3, 4] {
-            bench.reply(member, Message::AynAns { normal: true }).none();
-        }
-        assert_eq!(bench.fire(Timer::Phase).0, []);
         bench.hear(2, &[1, 3, 4], Message::HaveYouHeard { group, about: NodeSet::EMPTY }).ignore();
+        assert_eq!(check(&mut bench, &[1, 3, 4]).0, []);
     }
     assert_eq!(bench.status(), Status::Normal);
 }

@@ -32,7 +32,7 @@
 //! | R15 | k T + Ts without HopAck, Ready | Start({}): `d` counts on the dead node |
 //! | R16 | limit R since joining, not Normal | Start({}); R doubles while one's own runs fail, up to fourfold |
 //! | R17 | quiet timer, Normal, `c!=self` | AreYouThere to c; no: Start({}); T without answer: Start({c}) |
-//! | R18 | every P, Normal, `c=self` | AreYouNormal to Up; no: Start({}) (allowance); silent k times: Start({them}) |
+//! | R18 | every P, Normal, `c=self` | AreYouNormal to Up; no: Start({}) (allowance); silent for 9/4 T, though asked again and again: Start({them}) |
 //! | R19 | Beat of c with another g, Normal | as R17, without waiting |
 //! | R20 | Beat of another coordinator, Normal, `c=self`, outranking it | Start({}) (allowance) |
 //! | R21 | Beat of another coordinator, Normal, `c!=self` | the quiet timer ends within Q |
@@ -168,7 +168,10 @@ impl<const W: usize> Ring<W> {
         match turn.node.state.coordinator {
             _ if missed.is_empty() => {}
             Some(coordinator) if coordinator != turn.me() => turn.probe(coordinator),
-            _ => Self::start(turn, missed),
+            _ => {
+                turn.members_gone(&missed);
+                Self::start(turn, missed);
+            }
         }
     }
 
@@ -247,7 +250,7 @@ impl<const W: usize> Ring<W> {
             Phase::Inquire => turn.send_inquiry(),
             Phase::Check => {
                 Self::send_check(turn);
-                turn.arm_repeat(turn.node.config.timing.repeat);
+                turn.arm_check_repeat(true);
                 return;
             }
             _ => return,

@@ -52,7 +52,7 @@ impl<const W: usize> Ring<W> {
 
     fn are_you_normal(turn: &mut Turn<W>, request: &Request, group: GroupId) {
         let normal = group.is(&turn.node.state.group) && turn.status() == Status::Normal;
-        turn.answer(request, Message::AynAns { normal });
+        turn.answer_each(request, Message::AynAns { normal });
         if normal && turn.node.state.coordinator == Some(request.from) {
             Self::heard(turn);
         }
@@ -90,10 +90,7 @@ impl<const W: usize> Ring<W> {
         if turn.node.phase != Phase::Idle || up.is_empty() {
             return;
         }
-        turn.node.phase = Phase::Check;
-        let timing = &turn.node.config.timing;
-        let wait = timing.patient().min(timing.check);
-        turn.open_round(Kind::AynAns, up, wait);
+        turn.call_the_roll(Kind::AynAns, up);
         Self::send_check(turn);
     }
 
@@ -105,13 +102,10 @@ impl<const W: usize> Ring<W> {
     }
 
     pub(super) fn check_ended(turn: &mut Turn<W>) {
-        let gone = turn.members_gone();
+        let silent = turn.missed_members();
         Self::wait(turn);
-        if gone.is_empty() {
-            return;
-        }
-        if !turn.ask_about(&gone) {
-            Self::start(turn, gone);
+        if !silent.is_empty() && !turn.ask_about_members(&silent) {
+            Self::start(turn, silent);
         }
     }
 
