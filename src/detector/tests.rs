@@ -160,6 +160,14 @@ fn adaptive_learns_within_a_few_beats_and_forgets_slowly() {
     assert_eq!(after(&calmer), least);
 }
 
+/// A Check that is repeated every few milliseconds must not make a node that knows a bad network nervous.
+#[test]
+fn adaptive_learns_nothing_from_questions_between_two_beats() {
+    let late: Vec<u64> = (0..20).map(|beat| if beat % 2 == 0 { 90 } else { 30 }).collect();
+    let asked = [late.clone(), [6; 100].to_vec()].concat();
+    assert_eq!(after(&asked), after(&late));
+}
+
 #[test]
 fn adaptive_never_bears_more_than_is_configured() {
     let most = configured(3, Detector::Adaptive).quiet_max;
