@@ -63,6 +63,15 @@ fn r18_what_a_member_answers() {
 }
 
 #[test]
+fn r18_a_member_answers_however_often_it_is_asked() {
+    let (mut bench, group) = member();
+    let question = Message::AreYouNormal { group };
+    assert_eq!(bench.hear(5, &[3], question).unicast(), (5, YES));
+    bench.pass(bench.timing().insistence()).none();
+    assert_eq!(bench.hear_again(5, &[3], question).unicast(), (5, YES));
+}
+
+#[test]
 fn a_normal_coordinator_beats_and_stops_when_it_joins_a_run() {
     let mut bench = coordinator();
     let acts = bench.fire(Timer::Beat);

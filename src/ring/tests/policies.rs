@@ -306,5 +306,7 @@ fn indirect_a_coordinator_asks_before_a_member_is_gone() {
     let acts = bench.fire(Timer::Phase);
     let question = Message::HaveYouHeard { group: own_group(5, 1), about: set([2]) };
     assert_eq!(acts.broadcast(), ([1, 3, 4].into(), question));
-    starts_a_run(&bench.fire(Timer::Phase), 5, 2, &[2]);
+    let acts = bench.fire(Timer::Phase);
+    assert_eq!(acts.notes(), [Note::Suspected(id(2))]);
+    starts_a_run(&acts, 5, 2, &[2]);
 }
