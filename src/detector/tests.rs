@@ -258,7 +258,10 @@ fn indirect_members_say_whether_they_have_just_heard_the_coordinator() {
 fn indirect_members_vouch_for_whom_they_heard_asking() {
     let mut bench = member(Detector::Indirect);
     beat(&mut bench);
-    assert_eq!(bench.hear(5, &[1, 3, 4], question(&[2])).0, [], "nothing known, nothing said");
+    let passed_on = bench.hear(5, &[1, 3, 4], question(&[2])).unicast();
+    assert_eq!(passed_on, (2, question(&[2])), "nothing known: it is asked itself");
+    assert_eq!(bench.hear(5, &[1, 4], question(&[2])).0, [], "others are to do that");
+    assert_eq!(bench.hear(4, &[1, 3], question(&[2])).0, [], "for the coordinator alone");
     bench.hear(2, &[1, 4], question(&[5])).none();
     assert_eq!(bench.hear(5, &[1, 3, 4], question(&[2])).unicast(), (5, heard(&[2])));
     let long = Indirect::<1>::memory(bench.node.config()).times(2) + Duration(1);
@@ -266,7 +269,8 @@ fn indirect_members_vouch_for_whom_they_heard_asking() {
         bench.pass(bench.timing().beat).ignore();
         beat(&mut bench);
     }
-    assert_eq!(bench.hear(5, &[1, 3, 4], question(&[2])).0, [], "long ago");
+    let passed_on = bench.hear(5, &[1, 3, 4], question(&[2])).unicast();
+    assert_eq!(passed_on, (2, question(&[2])), "long ago");
 }
 
 #[test]
@@ -274,6 +278,18 @@ fn indirect_a_member_that_is_missed_tells_everybody() {
     let mut bench = member(Detector::Indirect);
     let acts = bench.hear(5, &[1, 2, 4], question(&[3]));
     assert_eq!(acts.messages(), [heard(&[3]), question(&[])]);
+    let acts = bench.request(2, question(&[3]));
+    assert_eq!(acts.messages(), [heard(&[3]), question(&[])], "whoever passes that on");
+}
+
+#[test]
+fn indirect_a_missed_member_that_speaks_up_meanwhile_is_not_gone() {
+    let (mut bench, acts) = two_is_silent(Detector::Indirect);
+    acts.ignore();
+    let group = own_group(5, 1);
+    bench.hear(2, &[], Message::HaveYouHeard { group, about: NodeSet::EMPTY }).none();
+    bench.fire(Timer::Phase).none();
+    assert_eq!(bench.status(), Status::Normal);
 }
 
 /// A Check that these members answer; what the coordinator does at its end.
