@@ -114,7 +114,6 @@ impl<const W: usize> Turn<W> {
     pub fn group_formed(&mut self) {
         let node = &mut self.node;
         node.state.status = Status::Normal;
-        node.silence.heard(&node.state.up);
         self.start_application();
         self.arm_check();
     }

@@ -75,7 +75,6 @@ mod budget;
 pub mod detector;
 mod hold_off;
 mod leaving;
-mod silence;
 pub mod timers;
 mod watch;
 

@@ -13,7 +13,7 @@
 //!  +----+-----------+------------+-------+---------+------+--------------+-------------+----------
 //!  60         61                 62        64           68        69
 //!  +----------+------------------+---------+------------+---------+
-//!  | patience | silent Checks    | tick us | drift ppm  | members |
+//!  | patience | 3                | tick us | drift ppm  | members |
 //!  +----------+------------------+---------+------------+---------+
 //!  69         70        71                    75            79          87
 //!  +----------+---------+---------------------+-------------+-----------+--------------------------+
@@ -23,6 +23,7 @@
 //!  flags: 1 the board has keys, 2 datagrams of version 1 are accepted beside sealed ones,
 //!         4 the bytes 69 to 86 are there
 //!  detector: 1 reliable, 2 heartbeat, 3 adaptive, 4 indirect
+//!  byte 61: once the number of silent Checks after which a member was gone, which was always 3
 //! ```
 //! Format 2 is the same without detector, policies (bytes 69 to 86) and their flag: all of them are
 //! what they are by default. Format 1 is format 2 with all flags 0: a board without keys.
@@ -42,6 +43,8 @@ const SPANS: usize = 12;
 const KEYED: u8 = 1;
 const ACCEPT_VERSION_1: u8 = 2;
 const WITH_POLICIES: u8 = 4;
+/// For firmware that still goes by it.
+const SILENT_CHECKS: u8 = 3;
 
 /// The configuration of a node and its place on the network.
 #[derive(Debug, Clone)]
@@ -61,7 +64,7 @@ pub struct Provision<const W: usize> {
 pub enum BadProvision {
     /// The record ends early or late.
     Length,
-    /// A number that names no algorithm, durability, detector or flag.
+    /// A number that names no algorithm, durability, detector or flag, or is not the only one allowed.
     Field,
     /// The configuration makes no sense.
     Config(ConfigError),
@@ -97,7 +100,7 @@ impl<const W: usize> Provision<W> {
             put(&span.0.to_le_bytes())?;
         }
         let timing = &config.timing;
-        put(&[u8::try_from(timing.patience).ok()?, timing.silent_checks_max])?;
+        put(&[u8::try_from(timing.patience).ok()?, SILENT_CHECKS])?;
         put(&u16::try_from(timing.tick.0).ok()?.to_le_bytes())?;
         put(&timing.drift_ppm.to_le_bytes())?;
         put(&[u8::try_from(config.members().len()).ok()?])?;
@@ -145,6 +148,9 @@ impl<const W: usize> Provision<W> {
         if flags & !(KEYED | ACCEPT_VERSION_1 | WITH_POLICIES) != 0 {
             return Err(BadProvision::Field);
         }
+        if head[61] != SILENT_CHECKS {
+            return Err(BadProvision::Field);
+        }
         let timing = Timing {
             tm: span(0),
             tp: span(1),
@@ -159,7 +165,6 @@ impl<const W: usize> Provision<W> {
             reorganize: span(10),
             answer_spacing: span(11),
             patience: head[60].into(),
-            silent_checks_max: head[61],
             tick: Duration(u16_at(62).into()),
             drift_ppm: u32_at(64),
         };
@@ -274,7 +279,7 @@ mod tests {
         for short in 0..record.len() {
             assert!(Provision::<1>::decode(&record[..short]).is_err(), "cut at {short}");
         }
-        for (at, nonsense) in [(1, 9), (2, 3), (69, 0), (69, 5), (70, 2)] {
+        for (at, nonsense) in [(1, 9), (2, 3), (61, 4), (69, 0), (69, 5), (70, 2)] {
             let good = core::mem::replace(&mut record[at], nonsense);
             let refused = Provision::<1>::decode(&record).unwrap_err();
             assert_eq!(refused, BadProvision::Field, "byte {at}");
@@ -341,6 +346,7 @@ mod tests {
             let mut record = std::vec![*own.get(&ids), kinds.0, kinds.1, kinds.2];
             record.extend(middle);
             record.extend(last);
+            record[61] = SILENT_CHECKS;
             record.push(members.len() as u8);
             record.extend([policies.0, policies.1]);
             record.extend(policies.2);

@@ -19,7 +19,6 @@ use crate::link::{Header, Link, seal};
 use crate::node::Life;
 use crate::phase::Phase;
 use crate::ring::Ring;
-use crate::silence::Silence;
 use crate::state::{StateVector, Status};
 use crate::time::{Duration, Instant};
 use crate::timers::{Timer, TimerTable};
@@ -104,8 +103,6 @@ pub struct Station<const W: usize> {
     pub round_trips: Histogram,
     /// From a reception to its answer, saves not counted.
     pub handling: Histogram,
-    /// How a coordinator watches its members.
-    pub silence: Silence<W>,
     hold_off: HoldOff,
     pub link: Link<W>,
     pub(crate) answers: Answers<W>,
@@ -116,7 +113,6 @@ impl<const W: usize> Station<W> {
         let times = Histogram::new(config.timing.t);
         let mut station = Self {
             watch: Watch::new(config.detector),
-            silence: Silence::new(),
             phase: Phase::Idle,
             id: config.id,
             bully: Bully::new(),

@@ -202,22 +202,18 @@ impl<const W: usize> Bully<W> {
                 return;
             }
         }
-        turn.node.phase = Phase::Check;
-        let timing = &turn.node.config.timing;
-        let wait = timing.patient().min(timing.check);
-        turn.open_round(Kind::AynAns, others, wait);
+        turn.call_the_roll(Kind::AynAns, others);
         Self::send_request(turn);
     }
 
     fn check_ended(turn: &mut Turn<W>) {
-        let silent = !turn.node.call.awaited().is_empty();
-        let gone = turn.members_gone();
+        let somebody = !turn.node.call.awaited().is_empty();
+        let silent = turn.missed_members();
         Self::wait(turn);
-        if gone.is_empty() && !(silent && turn.node.config.errata.has(Erratum::E2)) {
+        if silent.is_empty() && !(somebody && turn.node.config.errata.has(Erratum::E2)) {
             return;
         }
-        if !turn.ask_about(&gone) {
-            turn.node.silence.heard(&gone);
+        if !turn.ask_about_members(&silent) {
             Self::election(turn);
         }
     }
@@ -242,10 +238,9 @@ impl<const W: usize> Bully<W> {
             return;
         }
         Self::send_request(turn);
-        let period = turn.node.config.timing.repeat;
         match turn.node.phase {
             Phase::Halting => Self::arm_halt_repeat(turn),
-            Phase::Check => turn.arm_repeat(period),
+            Phase::Check => turn.arm_check_repeat(true),
             _ => turn.arm_early_repeat(),
         }
     }

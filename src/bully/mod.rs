@@ -197,7 +197,10 @@ impl<const W: usize> Bully<W> {
             Some(coordinator) if coordinator != turn.me() => {
                 Self::probe(turn, coordinator);
             }
-            _ => Self::election(turn),
+            _ => {
+                turn.members_gone(&missed);
+                Self::election(turn);
+            }
         }
     }
 }

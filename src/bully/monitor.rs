@@ -91,7 +91,7 @@ impl<const W: usize> Bully<W> {
     fn are_you_normal(turn: &mut Turn<W>, request: &Request, group: GroupId) {
         let mine = group.is(&turn.node.state.group);
         let normal = mine && turn.status() == Status::Normal;
-        turn.answer(request, Message::AynAns { normal });
+        turn.answer_each(request, Message::AynAns { normal });
         Self::claim_heard(turn, request.from, mine);
     }
 

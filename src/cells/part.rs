@@ -236,6 +236,33 @@ mod tests {
         assert!(waiting < 50_000, "{waiting}");
     }
 
+    /// By hand: of a lap of 4 sectors, so many records have room beside what must be moved and noted.
+    #[test]
+    fn a_life_is_what_the_sectors_have_room_for() {
+        let wear = Wear {
+            election_bytes: 100,
+            elections_per_day: 24.0,
+            boots_per_day: 1.0,
+            cold_bytes: 1_000,
+        };
+        let life = Lifetime::of(&NOR, &SECTORS, &wear);
+        let election = f64::from(SECTORS.item_bytes(100));
+        let boot = f64::from(SECTORS.item_bytes(4));
+        let notes = 4.0 * f64::from(SECTORS.item_bytes(NOTE_VALUE_BYTES));
+        assert!(election > 100.0 && election < 150.0, "{election}");
+        // A quarter of what changes rarely is moved with each sector.
+        let room = f64::from(SECTORS.items_per_sector(100)) * election - 250.0 - notes;
+        assert!(room > 64_000.0 && room < 65_536.0, "{room}");
+        let close = |value: f64, expected: f64| (value / expected - 1.0).abs() < 1e-9;
+        assert!(close(life.erases_per_election, 2.0 * election / room), "{life:?}");
+        assert!(close(life.erases_per_election_max, 2.2 * election / 64_536.0), "{life:?}");
+        let bytes_per_year = (24.0 * election + boot) * 365.25;
+        let erases = bytes_per_year / room / 4.0;
+        assert!(close(life.sector_erases_per_year, erases), "{life:?}");
+        assert!(close(life.years, 100_000.0 / erases), "{life:?}");
+        assert!(life.years > 10_000.0, "{life:?}");
+    }
+
     #[test]
     fn an_election_that_needs_an_erase_is_found() {
         let small = Geometry { word_bytes: 4, sector_bytes: 4096, sectors: 8 };

@@ -156,7 +156,6 @@ impl<const W: usize> Config<W> {
             (t.accept, "Tacc"),
             (t.reorganize, "Tr"),
             (Duration(t.patience), "the patience of rounds"),
-            (Duration(t.silent_checks_max.into()), "the number of silent Checks"),
         ];
         if let Some((_, name)) = spans.into_iter().find(|(span, _)| *span == Duration::ZERO) {
             return Err(ConfigError::ZeroSpan(name));

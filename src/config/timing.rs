@@ -32,8 +32,6 @@ pub struct Timing {
     pub answer_spacing: Duration,
     /// How many T the rounds Announce and Distribute repeat before they give up.
     pub patience: u32,
-    /// After how many silent Checks a member counts as gone.
-    pub silent_checks_max: u8,
     /// rho: how far a clock may be off, in parts per million.
     pub drift_ppm: u32,
     /// The resolution of the timers.
@@ -59,7 +57,6 @@ impl Timing {
             reorganize: zero,
             answer_spacing: zero,
             patience: 3,
-            silent_checks_max: 3,
             drift_ppm: 100,
             tick: Duration(50),
         };
@@ -128,6 +125,25 @@ impl Timing {
     #[must_use]
     pub fn merge(&self) -> Duration {
         self.accept.times(self.patience)
+    }
+
+    /// When a Check is repeated: later than any answer comes that is not kept waiting.
+    #[must_use]
+    pub fn check_repeat(&self) -> Duration {
+        self.t.fraction(3, 4)
+    }
+
+    /// From then on, how often members are asked that have not answered it.
+    #[must_use]
+    pub fn insistence(&self) -> Duration {
+        self.t.fraction(1, 8)
+    }
+
+    /// How long a Check waits for its members, who are asked again and again. Who is silent for so long is
+    /// gone.
+    #[must_use]
+    pub fn roll_call(&self) -> Duration {
+        self.t.fraction(9, 4).min(self.check)
     }
 
     /// R: nobody waits longer than this for a group that it accepted to become Normal.

@@ -52,9 +52,12 @@ impl Adaptive {
 impl<const W: usize> FailureDetector<W> for Adaptive {
     fn heard(&mut self, now: Instant, (_, group): (NodeId, GroupId), config: &Config<W>) {
         if let Some((_, before)) = self.last.filter(|(of, _)| *of == group) {
-            // Signs of life between two Beats are early, not late; an outage counts only so much.
-            let late = now.since(before).minus(config.timing.beat);
-            self.learn(late.min(config.quiet_max));
+            let (since, beat) = (now.since(before), config.timing.beat);
+            // Signs of life between two Beats are early, not late; a question that is repeated again and again
+            // says nothing of the Beats. An outage counts only so much.
+            if since >= beat.fraction(1, 2) {
+                self.learn(since.minus(beat).min(config.quiet_max));
+            }
         }
         self.last = Some((group, now));
     }

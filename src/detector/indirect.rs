@@ -7,7 +7,8 @@
 //!
 //! Members do not hear each other in quiet times. But who misses its coordinator asks by broadcast,
 //! so that all others know that it is there, and who hears that it is missed itself says so to all.
-//! When the coordinator then asks for a member that Check did not reach, they vouch for it.
+//! When the coordinator asks for a member that Check did not reach, they vouch for it; and those who know nothing
+//! of it pass the question on to it, because it may not hear the coordinator, and not have noticed yet.
 //!
 //! A link that is dead between two members, or between a member and the coordinator, in one
 //! direction or in both, therefore causes no election. (A new group cannot form over it.)
@@ -15,13 +16,14 @@
 use super::{FailureDetector, Watch};
 use crate::answers::Request;
 use crate::config::Config;
+use crate::effects::FailCause;
 use crate::id::{GroupId, NodeId, NodeSet};
 use crate::phase::Phase;
 use crate::state::Status;
 use crate::station::Turn;
 use crate::time::{Duration, Instant};
 use crate::timers::Timer;
-use crate::wire::{Kind, Message};
+use crate::wire::{Destination, Envelope, Kind, Message};
 
 /// How many others are asked.
 const ASKED_MAX: usize = 3;
@@ -35,12 +37,20 @@ pub struct Indirect<const W: usize> {
     spoke_since: Instant,
     /// Whom the inquiry that is under way is about: those for whom nobody has vouched yet.
     about: NodeSet<W>,
+    /// The member that a coordinator asked about last.
+    asked_about: Option<NodeId>,
 }
 
 impl<const W: usize> Default for Indirect<W> {
     fn default() -> Self {
         let nobody = NodeSet::EMPTY;
-        Self { heard: None, spoke: nobody, spoke_since: Instant(0), about: nobody }
+        Self {
+            heard: None,
+            spoke: nobody,
+            spoke_since: Instant(0),
+            about: nobody,
+            asked_about: None,
+        }
     }
 }
 
@@ -86,6 +96,27 @@ impl<const W: usize> Indirect<W> {
 }
 
 impl<const W: usize> Turn<W> {
+    /// Which of these silent members others are asked about, if they are. Each in its turn: one for whom
+    /// they vouch every time must not hide another that is dead.
+    pub fn next_to_ask_about(&mut self, silent: &NodeSet<W>) -> Option<NodeId> {
+        let Watch::Indirect(indirect) = &mut self.node.watch else { return None };
+        let next = match indirect.asked_about {
+            Some(last) => silent.next_after(last),
+            None => silent.iter().next(),
+        };
+        indirect.asked_about = next;
+        next
+    }
+
+    /// The members that have lately been heard asking about their coordinator, by the coordinator itself.
+    pub fn overheard(&self) -> NodeSet<W> {
+        let node = &self.node;
+        match &node.watch {
+            Watch::Indirect(indirect) => indirect.heard_of(node.id, node.now, &node.config),
+            _ => NodeSet::EMPTY,
+        }
+    }
+
     /// Opens a round that asks some other members about `about`; `false` if there is nobody to ask,
     /// or another detector at work.
     pub fn inquire(&mut self, about: NodeSet<W>) -> bool {
@@ -141,6 +172,23 @@ impl<const W: usize> Turn<W> {
         self.missed().is_empty() || self.node.call.awaited().is_empty()
     }
 
+    fn clear_of_suspicion(&mut self, member: NodeId) {
+        if let Watch::Indirect(indirect) = &mut self.node.watch {
+            indirect.about.remove(member);
+        }
+    }
+
+    /// Asks a member whom the coordinator misses in its stead. The answer goes to all.
+    fn pass_question_on(&mut self, group: GroupId, about: &NodeSet<W>) {
+        let Some(member) = about.iter().next() else { return };
+        let Some(call) = self.node.call.take_number() else {
+            self.fail(FailCause::NumbersExhausted);
+            return;
+        };
+        let question = Message::HaveYouHeard { group, about: *about };
+        self.emit(Destination::Node(member), call, Envelope::Request, question);
+    }
+
     /// A member of this group asks about others, or only says that it is there; `true` if it is on
     /// the case of the coordinator, and this node can leave that to it.
     pub fn have_you_heard(
@@ -169,12 +217,16 @@ impl<const W: usize> Turn<W> {
         // Who knows nothing of a member stays silent: it may hear of it before the question is
         // repeated. Who does not hear the coordinator knows enough.
         let knows = about.contains(coordinator) || !heard.is_empty();
+        if !knows && request.named && request.from == coordinator {
+            self.pass_question_on(group, about);
+        }
         if knows {
             let named = request.named || missed;
             self.answer_each(&Request { named, ..*request }, Message::Heard { heard });
         }
         if coordinator == me {
-            self.node.silence.heard(&NodeSet::only(request.from));
+            // It need not be asked about any more.
+            self.clear_of_suspicion(request.from);
             return false;
         }
         if missed {

@@ -11,8 +11,8 @@
 //!
 //! A suspicion is not the end: the algorithm probes the coordinator for T before it acts. With
 //! `Reliable` there is no silence to go by; the probe is the call itself, and its end the suspicion.
-//! A coordinator watches its members by Check; with `Indirect` it, too, asks others before it counts
-//! one as gone.
+//! A coordinator watches its members by Check, the same with all detectors (`watch.rs` says how soon it
+//! notices); but with `Indirect` it, too, asks others before it counts one as gone.
 //!
 //! An election sets the timer `Quiet` to [`FailureDetector::patience`] and tells every sign of life of
 //! the coordinator by [`Turn::sign_of_life`]. On silence it asks others ([`Turn::ask_about_coordinator`];
@@ -69,6 +69,11 @@ impl<const W: usize> Watch<W> {
             Detector::Adaptive => Self::Adaptive(Adaptive::default()),
             Detector::Indirect => Self::Indirect(Indirect::default()),
         }
+    }
+
+    /// Whether others are asked about a node before it is suspected.
+    pub fn asks_others(&self) -> bool {
+        matches!(self, Self::Indirect(_))
     }
 
     /// Whether the coordinator is called after a silence, and suspected only if it does not answer.

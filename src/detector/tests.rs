@@ -160,6 +160,14 @@ fn adaptive_learns_within_a_few_beats_and_forgets_slowly() {
     assert_eq!(after(&calmer), least);
 }
 
+/// A Check that is repeated every few milliseconds must not make a node that knows a bad network nervous.
+#[test]
+fn adaptive_learns_nothing_from_questions_between_two_beats() {
+    let late: Vec<u64> = (0..20).map(|beat| if beat % 2 == 0 { 90 } else { 30 }).collect();
+    let asked = [late.clone(), [6; 100].to_vec()].concat();
+    assert_eq!(after(&asked), after(&late));
+}
+
 #[test]
 fn adaptive_never_bears_more_than_is_configured() {
     let most = configured(3, Detector::Adaptive).quiet_max;
@@ -250,7 +258,10 @@ fn indirect_members_say_whether_they_have_just_heard_the_coordinator() {
 fn indirect_members_vouch_for_whom_they_heard_asking() {
     let mut bench = member(Detector::Indirect);
     beat(&mut bench);
-    assert_eq!(bench.hear(5, &[1, 3, 4], question(&[2])).0, [], "nothing known, nothing said");
+    let passed_on = bench.hear(5, &[1, 3, 4], question(&[2])).unicast();
+    assert_eq!(passed_on, (2, question(&[2])), "nothing known: it is asked itself");
+    assert_eq!(bench.hear(5, &[1, 4], question(&[2])).0, [], "others are to do that");
+    assert_eq!(bench.hear(4, &[1, 3], question(&[2])).0, [], "for the coordinator alone");
     bench.hear(2, &[1, 4], question(&[5])).none();
     assert_eq!(bench.hear(5, &[1, 3, 4], question(&[2])).unicast(), (5, heard(&[2])));
     let long = Indirect::<1>::memory(bench.node.config()).times(2) + Duration(1);
@@ -258,7 +269,8 @@ fn indirect_members_vouch_for_whom_they_heard_asking() {
         bench.pass(bench.timing().beat).ignore();
         beat(&mut bench);
     }
-    assert_eq!(bench.hear(5, &[1, 3, 4], question(&[2])).0, [], "long ago");
+    let passed_on = bench.hear(5, &[1, 3, 4], question(&[2])).unicast();
+    assert_eq!(passed_on, (2, question(&[2])), "long ago");
 }
 
 #[test]
@@ -266,23 +278,35 @@ fn indirect_a_member_that_is_missed_tells_everybody() {
     let mut bench = member(Detector::Indirect);
     let acts = bench.hear(5, &[1, 2, 4], question(&[3]));
     assert_eq!(acts.messages(), [heard(&[3]), question(&[])]);
+    let acts = bench.request(2, question(&[3]));
+    assert_eq!(acts.messages(), [heard(&[3]), question(&[])], "whoever passes that on");
 }
 
-/// The coordinator after three Checks that node 2 did not answer; what it did at the end.
+#[test]
+fn indirect_a_missed_member_that_speaks_up_meanwhile_is_not_gone() {
+    let (mut bench, acts) = two_is_silent(Detector::Indirect);
+    acts.ignore();
+    let group = own_group(5, 1);
+    bench.hear(2, &[], Message::HaveYouHeard { group, about: NodeSet::EMPTY }).none();
+    bench.fire(Timer::Phase).none();
+    assert_eq!(bench.status(), Status::Normal);
+}
+
+/// A Check that these members answer; what the coordinator does at its end.
+fn check(bench: &mut Bench<1>, answering: &[u8]) -> crate::node::testing::Acts<1> {
+    bench.fire(Timer::Check).ignore();
+    for member in answering {
+        bench.reply(*member, Message::AynAns { normal: true }).none();
+    }
+    bench.fire(Timer::Repeat).ignore();
+    bench.fire(Timer::Phase)
+}
+
+/// The coordinator after a Check that node 2 did not answer; what it did at the end.
 fn two_is_silent(detector: Detector) -> (Bench<1>, crate::node::testing::Acts<1>) {
     let mut bench = coordinator(detector);
-    for check in 1..=3 {
-        bench.fire(Timer::Check).ignore();
-        for member in [1, 3, 4] {
-            bench.reply(member, Message::AynAns { normal: true }).none();
-        }
-        let acts = bench.fire(Timer::Phase);
-        if check == 3 {
-            return (bench, acts);
-        }
-        acts.none();
-    }
-    unreachable!()
+    let acts = check(&mut bench, &[1, 3, 4]);
+    (bench, acts)
 }
 
 #[test]
@@ -299,7 +323,32 @@ fn indirect_coordinators_ask_others_before_a_member_is_gone() {
 
     let (mut bench, _) = two_is_silent(Detector::Indirect);
     let acts = bench.fire(Timer::Phase);
+    assert_eq!(acts.notes(), [Note::Suspected(id(2))]);
     assert!(matches!(acts.broadcast().1, Message::Halt { .. }), "nobody has heard of it");
+}
+
+#[test]
+fn indirect_coordinators_leave_it_at_two_questions_and_ask_others_instead() {
+    let mut bench = coordinator(Detector::Indirect);
+    bench.fire(Timer::Check).ignore();
+    let began = bench.now;
+    bench.fire(Timer::Repeat).ignore();
+    assert_eq!(bench.due_in(Timer::Repeat), None);
+    bench.fire(Timer::Phase).ignore();
+    assert_eq!(bench.now.since(began), bench.timing().t);
+    assert_eq!(bench.due_in(Timer::Phase), Some(bench.timing().t.times(2)));
+}
+
+/// Others vouch for node 2 at every Check. That must not hide that node 3 is dead.
+#[test]
+fn indirect_coordinators_ask_about_each_silent_member_in_its_turn() {
+    let mut bench = coordinator(Detector::Indirect);
+    for about in [2, 3, 2, 3] {
+        let acts = check(&mut bench, &[1, 4]);
+        let question = Message::HaveYouHeard { group: own_group(5, 1), about: set([about]) };
+        assert_eq!(acts.broadcast().1, question);
+        bench.reply(4, heard(&[about])).none();
+    }
 }
 
 #[test]
@@ -307,12 +356,8 @@ fn indirect_a_question_of_a_member_is_a_sign_of_life() {
     let mut bench = coordinator(Detector::Indirect);
     let group = own_group(5, 1);
     for _ in 0..6 {
-        bench.fire(Timer::Check).ignore();
-        for member in [1, 3, 4] {
-            bench.reply(member, Message::AynAns { normal: true }).none();
-        }
-        assert_eq!(bench.fire(Timer::Phase).0, []);
         bench.hear(2, &[1, 3, 4], Message::HaveYouHeard { group, about: NodeSet::EMPTY }).ignore();
+        assert_eq!(check(&mut bench, &[1, 3, 4]).0, []);
     }
     assert_eq!(bench.status(), Status::Normal);
 }

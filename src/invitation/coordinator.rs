@@ -58,13 +58,11 @@ impl<const W: usize> Invitation<W> {
         if turn.status() != Status::Normal || !turn.node.is_coordinator() || others.is_empty() {
             return;
         }
-        turn.node.phase = Phase::Check;
         turn.node.invitation.roll_call = roll_call;
         turn.node.invitation.postponed_checks = 0;
-        turn.node.invitation.round_began = turn.node.now;
         turn.node.invitation.others = NodeSet::EMPTY;
         let asked = if roll_call { others } else { others.difference(&turn.node.state.up) };
-        turn.open_round(Kind::AycAns, asked, turn.node.config.timing.t);
+        turn.call_the_roll(Kind::AycAns, asked);
         Self::send_request(turn);
     }
 
@@ -122,7 +120,7 @@ impl<const W: usize> Invitation<W> {
     /// I5: all answers are in that will come.
     fn check_ended(turn: &mut Turn<W>) {
         let called = turn.node.invitation.roll_call && turn.node.invitation.others.is_empty();
-        let gone = if called { turn.members_gone() } else { NodeSet::EMPTY };
+        let silent = if called { turn.missed_members() } else { NodeSet::EMPTY };
         turn.close_round();
         if turn.node.invitation.others.is_empty() {
             turn.node.invitation.defer_until = None;
@@ -135,12 +133,9 @@ impl<const W: usize> Invitation<W> {
                 turn.node.invitation.empty_checks += 1;
                 return;
             }
-            if gone.is_empty() {
-                return;
-            }
-            if !turn.ask_about(&gone) {
+            if !silent.is_empty() && !turn.ask_about_members(&silent) {
                 // I21: re-form without the members that are gone.
-                Self::reform(turn, turn.node.state.up.difference(&gone));
+                Self::reform(turn, turn.node.state.up.difference(&silent));
             }
             return;
         }
@@ -184,23 +179,6 @@ impl<const W: usize> Invitation<W> {
             // It is gone. Ask again, without it.
             turn.node.phase = Phase::Idle;
             Self::check(turn, true);
-        }
-    }
-
-    /// A roll call goes on while members are silent, because their answers may be lost.
-    fn check_lasted_t(turn: &mut Turn<W>) {
-        let timing = &turn.node.config.timing;
-        let members_silent = !turn.node.state.up.intersection(turn.node.call.awaited()).is_empty();
-        let waited = turn.node.now.since(turn.node.invitation.round_began);
-        let patient = waited < timing.patient();
-        if turn.node.invitation.roll_call
-            && turn.node.invitation.others.is_empty()
-            && members_silent
-            && patient
-        {
-            turn.set_timer(Timer::Phase, timing.t);
-        } else {
-            Self::check_ended(turn);
         }
     }
 
@@ -338,7 +316,7 @@ impl<const W: usize> Invitation<W> {
 
     pub(super) fn phase_ended(turn: &mut Turn<W>) {
         match turn.node.phase {
-            Phase::Check => Self::check_lasted_t(turn),
+            Phase::Check => Self::check_ended(turn),
             // I6, end of Defer
             Phase::Defer => Self::defer_ended(turn),
             Phase::Merge => {
@@ -385,8 +363,10 @@ impl<const W: usize> Invitation<W> {
         let period = turn.node.config.timing.repeat;
         match turn.node.phase {
             Phase::Probe => turn.arm_early_repeat(),
-            // These may last longer than their first deadline says.
-            Phase::Check | Phase::Merge => turn.set_timer(Timer::Repeat, period),
+            // Another coordinator is not kept waiting for silent members.
+            Phase::Check => turn.arm_check_repeat(turn.node.invitation.others.is_empty()),
+            // This may last longer than its first deadline says.
+            Phase::Merge => turn.set_timer(Timer::Repeat, period),
             _ => turn.arm_repeat(period),
         }
     }

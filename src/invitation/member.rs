@@ -64,8 +64,11 @@ impl<const W: usize> Invitation<W> {
         let yes = coordinates || turn.is_lone_observer();
         let (own_group, up) = (state.group, if yes { state.up } else { NodeSet::EMPTY });
         let called = roll_call && group.is(&own_group);
-        if yes || called {
-            turn.answer(request, Message::AycAns { yes, group: own_group, up });
+        let answer = Message::AycAns { yes, group: own_group, up };
+        if called {
+            turn.answer_each(request, answer);
+        } else if yes {
+            turn.answer(request, answer);
         }
         if group.is(&own_group) {
             Self::heard(turn);

@@ -219,6 +219,7 @@ impl<const W: usize> Invitation<W> {
             _ if missed.is_empty() => {}
             // I21: re-form without the members that are gone.
             _ => {
+                turn.members_gone(&missed);
                 Self::reform(turn, turn.node.state.up.difference(&missed));
             }
         }

@@ -241,9 +241,18 @@ impl<const W: usize> Ring<W> {
         Ok(())
     }
 
-    /// Whether the run of this node has lost its Elect lap, or closed it in vain (R23).
+    /// Whether the run of this node has lost its Elect lap, or closes it in vain (R27).
     fn is_stuck(turn: &Turn<W>) -> bool {
         turn.node.ring.lap == Lap::Elect && Self::is_older_than_a_lap(turn)
+            || Self::is_in_vain(turn)
+    }
+
+    /// Whether the run of this node has given up every node that could coordinate it. What its token has
+    /// passed over in a divided network it will not ask again when that has healed.
+    pub(super) fn is_in_vain(turn: &Turn<W>) -> bool {
+        let config = &turn.node.config;
+        let left = config.members().difference(&turn.node.ring.suspects);
+        turn.node.ring.lap == Lap::Elect && left.is_subset(&config.observers)
     }
 
     pub(super) fn is_older_than_a_lap(turn: &Turn<W>) -> bool {

@@ -20,7 +20,7 @@
 //! | R3 | Start(S) | STOP; `run=(self, next); round+=1; h=run; st=Election; c=g=none; Up={}; list={self}`; limit R; pass Elect on |
 //! | R4 | Elect, `(round, run)` above one's own | STOP; HopAck; a run of one's own earlier life: Start({}) above it; else `h=run; st=Election; c=g=none; Up={}; list+=self`; limit R; pass Elect on |
 //! | R5 | Elect, one's own run, first return | HopAck; Coord to the node of `list` behind `max(list)` |
-//! | R6 | Elect, `(round, run)` below one's own | HopAck; Normal, or a lap after joining still in Elect: Start({}) (allowance); else the run is extinct here |
+//! | R6 | Elect, `(round, run)` below one's own | HopAck; Normal, or a lap after joining still in Elect, or in a run in vain (R27): Start({}) (allowance); else the run is extinct here |
 //! | R7 | Coord, `h=run, st=Election`, self in `list` | HopAck; `c=max(list); g=run; st=Reorganization`; pass on in `list`, but `max(list)` itself: R8 |
 //! | R8 | Coord at `max(list)` | `Up=list-self`; the application computes `d`, once (deadline Tr, else Start({})) |
 //! | R9 | ReorgDone(d) | save; pass Ready on in `list` |
@@ -32,15 +32,16 @@
 //! | R15 | k T + Ts without HopAck, Ready | Start({}): `d` counts on the dead node |
 //! | R16 | limit R since joining, not Normal | Start({}); R doubles while one's own runs fail, up to fourfold |
 //! | R17 | quiet timer, Normal, `c!=self` | AreYouThere to c; no: Start({}); T without answer: Start({c}) |
-//! | R18 | every P, Normal, `c=self` | AreYouNormal to Up; no: Start({}) (allowance); silent k times: Start({them}) |
+//! | R18 | every P, Normal, `c=self` | AreYouNormal to Up; no: Start({}) (allowance); silent for 9/4 T, though asked again and again: Start({them}) |
 //! | R19 | Beat of c with another g, Normal | as R17, without waiting |
 //! | R20 | Beat of another coordinator, Normal, `c=self`, outranking it | Start({}) (allowance) |
 //! | R21 | Beat of another coordinator, Normal, `c!=self` | the quiet timer ends within Q |
 //! | R22 | Beat while not Normal, of `h`, or a lap after joining | the group has formed without this node: Start({}) |
-//! | R23 | R5, all of `list` are observers | nobody can coordinate: as they are until R16 or R22 |
+//! | R23 | R5, all of `list` are observers | nobody can coordinate: as they are until R16, R22 or R27 |
 //! | R24 | R3 and R4 without preemption, after a group that this node coordinated | it is the incumbent of the run, unless that knows one of a larger group or of a higher priority. R7: the incumbent of `list` goes before `max(list)` |
 //! | R25 | Elect of a run that a node held off began | HopAck, and the run is extinct here. R5: a node held off is left out of `list` |
 //! | R26 | Leaving from c, or at c from one of Up | the highest of Up that is left: Start({}); the others leave it to that one. Departed nodes are suspects of every run |
+//! | R27 | Beat while in Elect, in a run in vain: all but its suspects are observers | there is a coordinator after all, whom this run has passed over: Start({}) (allowance) |
 //!
 //! # What holds
 //!
@@ -172,7 +173,10 @@ impl<const W: usize> Ring<W> {
         match turn.node.state.coordinator {
             _ if missed.is_empty() => {}
             Some(coordinator) if coordinator != turn.me() => turn.probe(coordinator),
-            _ => Self::start(turn, missed),
+            _ => {
+                turn.members_gone(&missed);
+                Self::start(turn, missed);
+            }
         }
     }
 
@@ -251,7 +255,7 @@ impl<const W: usize> Ring<W> {
             Phase::Inquire => turn.send_inquiry(),
             Phase::Check => {
                 Self::send_check(turn);
-                turn.arm_repeat(turn.node.config.timing.repeat);
+                turn.arm_check_repeat(true);
                 return;
             }
             _ => return,

@@ -52,13 +52,13 @@ impl<const W: usize> Ring<W> {
 
     fn are_you_normal(turn: &mut Turn<W>, request: &Request, group: GroupId) {
         let normal = group.is(&turn.node.state.group) && turn.status() == Status::Normal;
-        turn.answer(request, Message::AynAns { normal });
+        turn.answer_each(request, Message::AynAns { normal });
         if normal && turn.node.state.coordinator == Some(request.from) {
             Self::heard(turn);
         }
     }
 
-    /// R19 to R22
+    /// R19 to R22, R27
     fn beat_heard(turn: &mut Turn<W>, from: NodeId, group: GroupId) {
         let state = &turn.node.state;
         let own_coordinator = state.coordinator == Some(from);
@@ -67,6 +67,8 @@ impl<const W: usize> Ring<W> {
             let left_out = Self::is_older_than_a_lap(turn);
             if group.is(&state.halted_by) || left_out {
                 Self::start(turn, NodeSet::EMPTY);
+            } else if Self::is_in_vain(turn) {
+                Self::provoked(turn, from);
             }
         } else if own_coordinator && group.is(&state.group) {
             Self::heard(turn);
@@ -88,10 +90,7 @@ impl<const W: usize> Ring<W> {
         if turn.node.phase != Phase::Idle || up.is_empty() {
             return;
         }
-        turn.node.phase = Phase::Check;
-        let timing = &turn.node.config.timing;
-        let wait = timing.patient().min(timing.check);
-        turn.open_round(Kind::AynAns, up, wait);
+        turn.call_the_roll(Kind::AynAns, up);
         Self::send_check(turn);
     }
 
@@ -103,13 +102,10 @@ impl<const W: usize> Ring<W> {
     }
 
     pub(super) fn check_ended(turn: &mut Turn<W>) {
-        let gone = turn.members_gone();
+        let silent = turn.missed_members();
         Self::wait(turn);
-        if gone.is_empty() {
-            return;
-        }
-        if !turn.ask_about(&gone) {
-            Self::start(turn, gone);
+        if !silent.is_empty() && !turn.ask_about_members(&silent) {
+            Self::start(turn, silent);
         }
     }
 

@@ -75,31 +75,60 @@ fn b17_silence_from_non_members_means_nothing() {
 }
 
 #[test]
-fn b17_a_member_that_is_silent_in_three_checks_in_a_row_is_gone() {
-    let mut bench = coordinator(&[2, 4]);
-    for _ in 0..2 {
-        bench.fire(Timer::Check).ignore();
-        bench.reply(2, YES).none();
-        bench.fire(Timer::Phase).none();
-    }
-    bench.fire(Timer::Check).ignore();
+fn b17_a_member_that_is_silent_for_a_whole_check_is_gone() {
+    let mut bench = checking();
+    let began = bench.now;
     bench.reply(2, YES).none();
     let acts = bench.fire(Timer::Phase);
+    assert_eq!(bench.now.since(began), bench.timing().roll_call());
+    assert_eq!(acts.notes(), [Note::Suspected(id(4))]);
     calls_an_election(&acts);
+    // It is heard again, in the same life: that was wrong.
+    let acts = bench.reply(4, Message::HaltAck);
+    assert_eq!(acts.notes(), [Note::SuspicionWrong(id(4))]);
+    assert_eq!(bench.node.counters().suspicions_wrong, 1);
 }
 
 #[test]
-fn b17_one_answer_and_the_count_starts_again() {
-    let mut bench = coordinator(&[2, 4]);
-    for check in 0..8 {
-        bench.fire(Timer::Check).ignore();
-        bench.reply(2, YES).none();
-        if check % 3 == 2 {
-            bench.reply(4, YES).none();
-        }
-        bench.fire(Timer::Phase).none();
+fn b17_a_silent_member_is_asked_again_and_again() {
+    let mut bench = checking();
+    let (began, timing) = (bench.now, bench.timing());
+    let question = Message::AreYouNormal { group: own_group(5, 1) };
+    bench.reply(2, YES).none();
+    for time in 0..9 {
+        let acts = bench.fire(Timer::Repeat);
+        assert_eq!(acts.broadcast(), ([1, 3, 4].into(), question));
+        let since = timing.check_repeat() + timing.insistence().times(time);
+        assert_eq!(bench.now.since(began), since);
     }
-    assert_eq!(bench.status(), Status::Normal);
+    // No answer to a later question could come in time.
+    assert_eq!(bench.due_in(Timer::Repeat), None);
+    // One is enough.
+    bench.reply(4, YES).none();
+    bench.fire(Timer::Phase).none();
+    assert_eq!((bench.status(), bench.node.counters().elections), (Status::Normal, 1));
+}
+
+#[test]
+fn b17_who_is_no_member_is_asked_twice_and_not_waited_for_longer_than_t() {
+    let mut bench = checking();
+    let began = bench.now;
+    bench.reply(2, YES).none();
+    bench.reply(4, YES).none();
+    let question = Message::AreYouNormal { group: own_group(5, 1) };
+    assert_eq!(bench.fire(Timer::Repeat).broadcast(), ([1, 3].into(), question));
+    assert_eq!(bench.due_in(Timer::Repeat), None);
+    bench.fire(Timer::Phase).none();
+    assert_eq!(bench.now.since(began), bench.timing().t);
+}
+
+#[test]
+fn b17_a_member_answers_however_often_it_is_asked() {
+    let mut bench = member();
+    let question = Message::AreYouNormal { group: group_of(5, 1) };
+    assert_eq!(bench.hear(5, &[3], question).unicast(), (5, YES));
+    bench.pass(bench.timing().insistence()).none();
+    assert_eq!(bench.hear_again(5, &[3], question).unicast(), (5, YES));
 }
 
 #[test]

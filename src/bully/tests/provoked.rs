@@ -3,6 +3,7 @@
 use super::*;
 use crate::effects::Note;
 use crate::node::testing::id;
+use crate::phase::Phase;
 use crate::wire::Reject;
 
 #[track_caller]
@@ -122,6 +123,62 @@ fn a_stranger_seen_during_an_election_is_taken_in_right_after_it() {
     assert_eq!(bench.due_in(Timer::Check), Some(crate::time::Duration::ZERO));
     let acts = bench.fire(Timer::Check);
     provoked_by(&acts, 3);
+}
+
+/// Whatever its status: who was not halted is no part of the election.
+#[test]
+fn who_asks_while_the_coordinator_announces_itself_and_was_not_halted_is_a_stranger() {
+    let others = [
+        (None, Status::Election),
+        (Some(group_of(1, 1)), Status::Reorganization),
+        (Some(group_of(1, 1)), Status::Normal),
+    ];
+    for (group, status) in others {
+        let (mut bench, acts) = announcing(5, &[2, 4]);
+        acts.ignore();
+        bench.hear(3, &[5], Message::AreYouThere { group, status }).ignore();
+        // One that was halted may well ask, too.
+        let halted = Message::AreYouThere { group: None, status: Status::Election };
+        bench.hear(4, &[5], halted).ignore();
+        assert_eq!(bench.station_mut().bully.strangers, set([3]), "{status:?}");
+    }
+}
+
+/// A coordinator of 2 and 4 that has seen node 3, and may call no election because of it.
+fn with_a_stranger_in_vain() -> Bench<1> {
+    let mut bench = coordinator(&[2, 4]);
+    let period = bench.timing().check;
+    let at = bench.now + period;
+    let station = bench.station_mut();
+    station.bully.strangers = set([3]);
+    while station.bully.provocations.take(at, period) {}
+    bench
+}
+
+#[test]
+fn a_stranger_that_may_not_provoke_an_election_does_not_keep_check_from_asking_members() {
+    let mut bench = with_a_stranger_in_vain();
+    let acts = bench.fire(Timer::Check);
+    let question = Message::AreYouNormal { group: own_group(5, 1) };
+    assert_eq!(acts.broadcast(), ([1, 2, 3, 4].into(), question));
+    bench.reply(2, Message::AynAns { normal: true }).none();
+    let acts = bench.fire(Timer::Phase);
+    assert_eq!(acts.notes(), [Note::Suspected(id(4))], "and who does not answer is gone");
+}
+
+/// The election that a stranger provokes is not swept aside by the Check that found it.
+#[test]
+fn an_election_that_a_stranger_provokes_goes_before_check() {
+    let (mut bench, acts) = distributing(3, &[1]);
+    bench.saved(acts.save()).ignore();
+    bench.reply(1, Message::ReadyAck { accepted: true }).ignore();
+    bench.station_mut().bully.strangers = set([2]);
+    let acts = bench.fire(Timer::Check);
+    assert_eq!(acts.notes(), [Note::ProvokedBy(id(2))]);
+    let (asked, message) = acts.broadcast();
+    assert_eq!(asked, [4, 5], "the higher ones are asked first");
+    assert!(matches!(message, Message::AreYouThere { .. }));
+    assert_eq!((bench.station_mut().phase, bench.status()), (Phase::Ask, Status::Normal));
 }
 
 #[test]

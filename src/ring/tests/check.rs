@@ -32,24 +32,21 @@ fn r18_a_member_that_is_not_normal_in_this_group_costs_a_run() {
 }
 
 #[test]
-fn r18_only_silence_in_a_row_counts_and_the_run_spares_the_silent() {
+fn r18_a_silent_member_is_asked_again_and_again_and_the_run_spares_it() {
     let mut bench = coordinator();
-    for round in 0..5 {
-        bench.fire(Timer::Check).ignore();
-        for member in [1, 2, 4] {
-            bench.reply(member, YES).none();
-        }
-        if round == 1 {
-            bench.reply(3, YES).none();
-            continue;
-        }
-        let acts = bench.fire(Timer::Phase);
-        if round < 4 {
-            acts.none();
-        } else {
-            starts_a_run(&acts, 5, 2, &[3]);
-        }
+    bench.fire(Timer::Check).ignore();
+    let began = bench.now;
+    for member in [1, 2, 4] {
+        bench.reply(member, YES).none();
     }
+    let acts = bench.fire(Timer::Repeat);
+    let question = Message::AreYouNormal { group: own_group(5, 1) };
+    assert_eq!(acts.broadcast(), ([3].into(), question));
+    assert_eq!(bench.due_in(Timer::Repeat), Some(bench.timing().insistence()));
+    let acts = bench.fire(Timer::Phase);
+    assert_eq!(bench.now.since(began), bench.timing().roll_call());
+    assert_eq!(acts.notes(), [Note::Suspected(id(3))]);
+    starts_a_run(&acts, 5, 2, &[3]);
 }
 
 #[test]
@@ -63,6 +60,15 @@ fn r18_what_a_member_answers() {
     assert_eq!(answer(&mut bench, group_of(5, 2)), no);
     let (mut bench, run) = announced();
     assert_eq!(answer(&mut bench, run), no, "not Normal yet");
+}
+
+#[test]
+fn r18_a_member_answers_however_often_it_is_asked() {
+    let (mut bench, group) = member();
+    let question = Message::AreYouNormal { group };
+    assert_eq!(bench.hear(5, &[3], question).unicast(), (5, YES));
+    bench.pass(bench.timing().insistence()).none();
+    assert_eq!(bench.hear_again(5, &[3], question).unicast(), (5, YES));
 }
 
 #[test]

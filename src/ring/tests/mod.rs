@@ -1,4 +1,4 @@
-//! One test or more for each row of the transition table R1 to R26.
+//! One test or more for each row of the transition table R1 to R27.
 //!
 //! The node on the bench is one of the nodes 1 to 5; its peers are datagrams written by hand.
 

@@ -109,7 +109,7 @@ fn line(board: &Board, length: u32, question: &Question) -> Result<(String, bool
     let years = f64::from(board.part.endurance_erases) / per_year;
     let ts_ms = board.part.save_us_max(&geometry, stored, 648, true) / 1000;
     let live = cold_bytes + 8 * geometry.item_bytes(stored);
-    let text = format!(
+    let mut text = format!(
         "{:16} {:>6} {:>7} {:>8} | {:>4}/{:>4} {:>9.5} {:>9.5} | {:>9} {:>10.1} | {:>8.1} {:>8}\n",
         board.name,
         length,
@@ -124,7 +124,16 @@ fn line(board: &Board, length: u32, question: &Question) -> Result<(String, bool
         years,
         geometry.writes_guaranteed(board.spare_sectors, live, stored),
     );
-    let good = erases <= life.erases_per_election_max
+    // The years follow from the arithmetic, and nothing else would tell if that were wrong.
+    let sensible = life.erases_per_election <= life.erases_per_election_max;
+    if !sensible {
+        let computed = life.erases_per_election;
+        text.push_str(&format!(
+            "^ computed: {computed:.5} erases per election, more than allowed\n"
+        ));
+    }
+    let good = sensible
+        && erases <= life.erases_per_election_max
         && measured.is_none_or(|worn| worn.programs_max <= u64::from(programs));
     Ok((text, good))
 }

@@ -40,17 +40,17 @@ impl Cause {
     /// The formula, in words.
     pub const fn formula(self, algorithm: Algorithm) -> &'static str {
         match (algorithm, self) {
-            (Algorithm::Bully, Self::Anything) => "(k+1) P + crash",
+            (Algorithm::Bully, Self::Anything) => "V + crash",
             (Algorithm::Bully, Self::Crash) => "Tm + Q + T + E",
             (Algorithm::Bully, Self::ColdStart) => "boot + Tm + T + 2 E",
             (Algorithm::Bully, Self::Heal) => "B + Tm + T + E",
             (Algorithm::Bully, Self::Return) => "boot + 2 Tm + T + E",
-            (Algorithm::Invitation, Self::Anything) => "(k+1) P + crash",
+            (Algorithm::Invitation, Self::Anything) => "V + crash",
             (Algorithm::Invitation, Self::Crash) => "Tm + Q + T + M",
             (Algorithm::Invitation, Self::ColdStart) => "boot + r + B + 2 Tm + T + 2 M",
             (Algorithm::Invitation, Self::Heal) => "B + Tm + 2 T + M",
             (Algorithm::Invitation, Self::Return) => "boot + B + 2 Tm + 2 T + M",
-            (Algorithm::Ring, Self::Anything) => "(k+1) P + 2 R + crash",
+            (Algorithm::Ring, Self::Anything) => "V + 2 R + crash",
             (Algorithm::Ring, Self::Crash) => "Tm + Q + T + L",
             (Algorithm::Ring, Self::ColdStart) => "boot + Tm + W + T + 2 L",
             (Algorithm::Ring, Self::Heal) => "B + Tm + 2 L",
@@ -84,22 +84,25 @@ pub fn bound_us(settings: &Settings, cause: Cause) -> Time {
     let check = timing.check.us();
     // Without Beats it is Check that finds another coordinator.
     let beat = if settings.detector == Detector::Reliable { check } else { beat };
-    let silent_checks = u64::from(timing.silent_checks_max) + 1;
+    // V: a dead member is noticed, if the Check before has been left out.
+    let roll_call = match settings.detector {
+        Detector::Indirect => 3 * t,
+        _ => timing.roll_call().us(),
+    };
+    let notice = 2 * check + roll_call;
     // A node that is held off is let in with the next of its questions or Beats after that.
     let held_off = if settings.hold_off_us > 0 { settings.hold_off_us + 3 * t } else { 0 };
     // Where a lower node may keep its role, that one asks the higher nodes in its turn.
     let keeps = !settings.preempt || settings.hold_off_us > 0;
     let ask = if keeps { 2 * t } else { t };
     match (settings.algorithm, cause) {
-        (Algorithm::Bully, Cause::Anything) => silent_checks * check + crash + election + held_off,
+        (Algorithm::Bully, Cause::Anything) => notice + crash + election + held_off,
         (Algorithm::Bully, Cause::Crash) => crash + election,
         (Algorithm::Bully, Cause::ColdStart) => boot + t + 2 * election,
         (Algorithm::Bully, Cause::Heal) => beat + tm + ask + election,
         // The greeting has asked everybody for T.
         (Algorithm::Bully, Cause::Return) => boot + tm + ask + election,
-        (Algorithm::Invitation, Cause::Anything) => {
-            silent_checks * check + crash + merge + held_off
-        }
+        (Algorithm::Invitation, Cause::Anything) => notice + crash + merge + held_off,
         (Algorithm::Invitation, Cause::Crash) => crash + merge,
         // The round trip is that of a Hello which the greeting has missed.
         (Algorithm::Invitation, Cause::ColdStart) => boot + round_trip + beat + tm + t + 2 * merge,
@@ -108,7 +111,7 @@ pub fn bound_us(settings: &Settings, cause: Cause) -> Time {
         (Algorithm::Invitation, Cause::Return) => boot + beat + tm + 2 * t + merge,
         (Algorithm::Ring, Cause::Anything) => {
             let limit = timing.run_limit(settings.nodes.into()).us();
-            silent_checks * check + 2 * limit + crash + laps + held_off
+            notice + 2 * limit + crash + laps + held_off
         }
         (Algorithm::Ring, Cause::Crash) => crash + laps,
         // Whoever wakes a T later than the others is passed over, and asks for another run.

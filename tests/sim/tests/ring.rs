@@ -4,6 +4,8 @@ use bellwether::config::{Algorithm, Timing};
 use bellwether::time::Duration;
 use bellwether_scenario::LinkQuality;
 use bellwether_sim::clock::Time;
+use bellwether_sim::liveness::{Cause, bound_us};
+use bellwether_sim::random;
 use bellwether_sim::settings::Settings;
 use bellwether_sim::world::World;
 
@@ -161,4 +163,40 @@ fn settles_under_20_percent_loss() {
             settle(&mut world);
         }
     }
+}
+
+/// Nodes 1 and 2, observers, are cut off. Their runs find nobody who could coordinate them, for ever.
+/// The network heals while one of their tokens is under way, which has given up all candidates: node 11, an
+/// observer with a coordinator, joins that run. Its group must not have to wait until the run has aged.
+#[test]
+fn a_run_of_observers_that_outlives_a_partition_does_not_hold_up_the_flock() {
+    let ms = Duration::from_millis;
+    // With a long Tp a run may last long.
+    let timing = Timing::derive(ms(40), ms(180), ms(5));
+    for moment in 0..96 {
+        let mut settings = Settings::new(11, Algorithm::Ring, timing, 1);
+        settings.observers = vec![0, 1, 10];
+        let bound = bound_us(&settings, Cause::Heal);
+        let mut world = World::<1>::new(settings);
+        for node in 0..11 {
+            world.power_on(node);
+        }
+        world.run_for(10_000);
+        settle(&mut world);
+        world.network.partition(&[vec![0, 1], (2..11).collect()]);
+        // The tokens of the two take nine T to get past the others.
+        let t = world.timing().t.us();
+        world.run_for(60 * t + moment * t / 4);
+        world.network.heal();
+        let took = settle(&mut world);
+        assert!(took <= bound, "moment {moment}: {took} of {bound} us");
+    }
+}
+
+/// The run in which that was found.
+#[test]
+fn a_flock_with_a_run_of_observers_under_way_is_settled_in_time_after_a_heal() {
+    let options =
+        random::Options { algorithm: Some(Algorithm::Ring), ..random::Options::default() };
+    assert_eq!(random::run_seed(7_015_706, &options).failures, [""; 0]);
 }

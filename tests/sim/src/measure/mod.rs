@@ -4,6 +4,7 @@
 
 pub mod detectors;
 mod lan;
+pub mod members;
 pub mod policies;
 pub(crate) mod sample;
 pub(crate) mod table;
@@ -38,6 +39,9 @@ pub struct Options {
     /// Measure what the policies are for
     #[arg(long, conflicts_with = "detectors")]
     pub policies: bool,
+    /// Measure how the death of a member is noticed that does not coordinate
+    #[arg(long, conflicts_with_all = ["detectors", "policies"])]
+    pub members: bool,
     /// Print the rows as one JSON object
     #[arg(long)]
     pub json: bool,
@@ -56,6 +60,7 @@ pub fn command(options: &Options) -> bool {
     let (kept, rows) = match options.profile {
         _ if options.detectors => detectors::command(options),
         _ if options.policies => policies::command(options),
+        _ if options.members => members::command(options),
         Profile::Default => default_profile(options),
         Profile::Lan => lan::profile(options),
     };

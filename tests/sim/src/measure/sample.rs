@@ -25,6 +25,17 @@ pub struct Recovery {
     pub saves: u64,
 }
 
+/// How the death of a node that does not coordinate was overcome.
+#[derive(Debug, Clone, Copy)]
+pub struct MemberLoss {
+    /// From the death to the election, merge or run without it.
+    pub noticed_us: Time,
+    /// From the death to all others Normal without it.
+    pub settled_us: Time,
+    /// Datagrams sent per live node and second when that was over.
+    pub sent_afterwards: f64,
+}
+
 /// What a settled flock costs.
 #[derive(Debug, Clone, Copy)]
 pub struct Quiet {
@@ -105,6 +116,26 @@ pub fn failover<const W: usize>(settings: Settings, loss: f64) -> Option<Recover
     let mut world = settled::<W>(settings, loss)?;
     let coordinator = (0..world.machines.len()).find(|node| world.is_coordinator(*node))?;
     recovery(&mut world, |world| world.kill(coordinator))
+}
+
+/// A member that does not coordinate loses its power.
+pub fn member_loss<const W: usize>(settings: Settings) -> Option<MemberLoss> {
+    let mut world = settled::<W>(settings, 0.0)?;
+    let nodes = world.machines.len();
+    let member = (0..nodes).find(|node| !world.is_coordinator(*node))?;
+    let began = world.now;
+    let elections = world.tally.elections;
+    world.kill(member);
+    world.run_until(began + GIVE_UP_US, |world| world.tally.elections > elections);
+    let noticed_us = world.now - began;
+    let settled_us = await_settled(&mut world, &[])? - began;
+    // Ten Checks.
+    let span_us = 10 * world.timing().check.us();
+    let before = world.tally.datagrams;
+    world.run_for(span_us);
+    let sent = (world.tally.datagrams - before) as f64;
+    let sent_afterwards = sent / (span_us as f64 / 1e6) / (nodes - 1) as f64;
+    Some(MemberLoss { noticed_us, settled_us, sent_afterwards })
 }
 
 /// Two halves that worked apart meet again.

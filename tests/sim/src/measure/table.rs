@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
-/// Mean, 99th percentile and worst of a sample.
+/// Mean, median, 99th percentile and worst of a sample.
 #[derive(Debug, Clone, Copy)]
 pub struct Spread {
     pub mean: f64,
+    pub p50: f64,
     pub p99: f64,
     pub worst: f64,
 }
@@ -20,6 +21,7 @@ impl Spread {
         };
         Self {
             mean: sorted.iter().sum::<f64>() / sorted.len() as f64,
+            p50: at(0.5),
             p99: at(0.99),
             worst: at(1.0),
         }
@@ -27,12 +29,13 @@ impl Spread {
 
     pub fn scale(&mut self, factor: f64) {
         self.mean *= factor;
+        self.p50 *= factor;
         self.p99 *= factor;
         self.worst *= factor;
     }
 
     pub fn json(&self) -> Value {
-        json!({ "mean": self.mean, "p99": self.p99, "worst": self.worst })
+        json!({ "mean": self.mean, "p50": self.p50, "p99": self.p99, "worst": self.worst })
     }
 }
 
@@ -74,8 +77,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_spread_tells_mean_percentile_and_worst() {
+    fn a_spread_tells_mean_percentiles_and_worst() {
         let spread = Spread::of((1..=200).map(f64::from));
-        assert_eq!((spread.mean, spread.p99, spread.worst), (100.5, 198.0, 200.0));
+        assert_eq!((spread.mean, spread.p50), (100.5, 100.0));
+        assert_eq!((spread.p99, spread.worst), (198.0, 200.0));
     }
 }
