@@ -88,13 +88,25 @@ pub fn no_test_switches(name: &str) -> Verdict {
             (false, _) => succeeded(&ran),
         });
     };
-    for package in
-        ["bellwether", "bellwether-sim", "bellwether-flash", "bellwether-flock", "bellwether-lab"]
-    {
+    for package in ["bellwether"].into_iter().chain(PROGRAMS) {
         check(&root(), &["--package", package]);
     }
     for board in board_folders() {
         check(&board, &[]);
+    }
+    verdict
+}
+
+/// The programs that users start.
+const PROGRAMS: [&str; 4] =
+    ["bellwether-sim", "bellwether-flash", "bellwether-flock", "bellwether-lab"];
+
+/// Users build each program alone, with fewer features than all of them have together.
+pub fn check_programs(name: &str) -> Verdict {
+    let mut verdict = Verdict::default();
+    for program in PROGRAMS {
+        let arguments = ["check", "--release", "--quiet", "--package", program];
+        verdict.add(&succeeded(&run(name, "cargo", &arguments, &[])));
     }
     verdict
 }

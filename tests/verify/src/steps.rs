@@ -2,7 +2,7 @@
 
 use crate::boards;
 use crate::checks::{
-    attacked_runs, build_firmware, compared, failed, install_targets, lint_boards,
+    attacked_runs, build_firmware, check_programs, compared, failed, install_targets, lint_boards,
     no_test_switches, only_known_switches, play_scenarios, random_runs, succeeded,
 };
 use crate::fuzz;
@@ -186,6 +186,7 @@ fn host_steps() -> Vec<Step> {
         })
         .building("target"),
         Step::new("no test switches in what users run", no_test_switches),
+        Step::new("each program by itself", check_programs).building("target"),
     ]
 }
 
@@ -204,13 +205,13 @@ fn simulation_steps(depth: Depth) -> Vec<Step> {
         Step::new("scenarios", play_scenarios).with_programs().quick(),
         Step::program("example task", "examples/watch", &[]),
     ];
-    let seeds = depth.pick("300", "3000", "100000");
+    let seeds = depth.pick("300", "2000", "100000");
     for algorithm in ["bully", "invitation", "ring"] {
         let name = format!("random runs, {algorithm}");
         let work = move |name: &str| random_runs(name, algorithm, seeds, depth);
         steps.push(Step::new(name, work).with_programs().quick());
     }
-    let attacked = depth.pick("0", "2000", "10000");
+    let attacked = depth.pick("0", "1000", "10000");
     steps.extend([
         // No preemption is drawn for one run in five; Assertion 1 of Bully has to rest on more.
         Step::program(
