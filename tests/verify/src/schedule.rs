@@ -22,11 +22,19 @@ pub struct Done {
     pub cpu: Option<Duration>,
 }
 
-/// The steps whose name contains this, and the build of the programs if they need them.
-pub fn only(steps: Vec<Step>, part: &str) -> Vec<Step> {
-    let chosen = |step: &Step| step.name.contains(part);
-    let needed = steps.iter().any(|step| chosen(step) && step.needs_programs);
-    steps.into_iter().filter(|step| chosen(step) || (needed && step.makes_programs)).collect()
+/// The steps whose name contains this, and the steps that they need.
+pub fn only(mut steps: Vec<Step>, part: &str) -> Vec<Step> {
+    let mut wanted: Vec<bool> = steps.iter().map(|step| step.name.contains(part)).collect();
+    // What is needed stands before what needs it.
+    for index in (0..steps.len()).rev() {
+        let needed = steps[index].needs.filter(|_| wanted[index]);
+        if let Some(at) = steps.iter().position(|step| needed == Some(&*step.name)) {
+            wanted[at] = true;
+        }
+    }
+    let mut wanted = wanted.into_iter();
+    steps.retain(|_| wanted.next().unwrap_or(false));
+    steps
 }
 
 /// Runs this program once more for a step, and prints what it found.
@@ -74,8 +82,6 @@ struct State<'a> {
     running: usize,
     /// Where something is being built.
     folders: Vec<&'static str>,
-    /// The programs are built, or were not asked to be.
-    programs: bool,
     done: Vec<Done>,
 }
 
@@ -83,7 +89,8 @@ impl<'a> State<'a> {
     /// The first step that can start now.
     fn take(&mut self) -> Option<&'a Step> {
         let free = |step: &&Step| step.builds_in.is_none_or(|it| !self.folders.contains(&it));
-        let can_start = |step: &&Step| free(step) && (self.programs || !step.needs_programs);
+        let passed = |name| self.done.iter().any(|it| it.name == name && it.verdict.failed == 0);
+        let can_start = |step: &&Step| free(step) && step.needs.is_none_or(passed);
         let at = self.waiting.iter().position(can_start)?;
         let step = self.waiting.remove(at);
         self.folders.extend(step.builds_in);
@@ -94,11 +101,10 @@ impl<'a> State<'a> {
     fn end(&mut self, step: &Step, done: Done) {
         self.running -= 1;
         self.folders.retain(|folder| Some(*folder) != step.builds_in);
-        self.programs |= step.makes_programs && done.verdict.failed == 0;
         self.done.push(done);
     }
 
-    /// What waits for programs that will never be there has failed.
+    /// What waits for a step that failed has failed too.
     fn give_up(&mut self) {
         for step in self.waiting.drain(..) {
             println!("---- {}\n     FAILED: not run, what it runs could not be built", step.name);
@@ -111,9 +117,8 @@ impl<'a> State<'a> {
 /// Runs the steps: first those that prepare, then two at a time, at last those that need the machine
 /// for themselves.
 pub fn run(steps: &[Step], depth: Depth, work: impl Fn(&Step, Depth) -> Done + Sync) -> Vec<Done> {
-    let programs = !steps.iter().any(|step| step.makes_programs);
     let (waiting, folders, done) = (Vec::new(), Vec::new(), Vec::new());
-    let state = Mutex::new(State { waiting, running: 0, folders, programs, done });
+    let state = Mutex::new(State { waiting, running: 0, folders, done });
     let ended = Condvar::new();
     for (when, workers) in [(When::First, 1), (When::Together, WORKERS), (When::Last, 1)] {
         lock(&state).waiting.extend(steps.iter().filter(|step| step.when == when));
@@ -162,7 +167,7 @@ mod tests {
     }
 
     fn programs() -> Step {
-        step("programs").building("target").making_programs()
+        step("programs").building("target")
     }
 
     /// Runs steps of which one fails, if it is named; says in which order they ended.
@@ -185,14 +190,14 @@ mod tests {
 
     #[test]
     fn what_needs_the_programs_waits_for_them() {
-        let steps = [step("runs").with_programs(), programs()];
+        let steps = [step("runs").needing("programs"), programs()];
         assert_eq!(order(&steps, ""), [("programs".into(), 0), ("runs".into(), 0)]);
     }
 
     #[test]
     fn without_programs_what_needs_them_has_failed_and_the_rest_has_not() {
-        let last = step("boards").with_programs().on(When::Last);
-        let steps = [step("runs").with_programs(), programs(), step("other"), last];
+        let last = step("boards").needing("programs").on(When::Last);
+        let steps = [step("runs").needing("programs"), programs(), step("other"), last];
         let mut order = order(&steps, "programs");
         order.sort();
         let failed = |name: &str, failed| (name.to_owned(), failed);
@@ -220,11 +225,13 @@ mod tests {
 
     #[test]
     fn a_part_of_the_steps_comes_with_the_programs_that_it_needs() {
-        let steps = || vec![programs(), step("random runs").with_programs(), step("format")];
+        let steps = || vec![programs(), step("random runs").needing("programs"), step("format")];
         let names =
             |part| only(steps(), part).into_iter().map(|step| step.name).collect::<Vec<_>>();
         assert_eq!(names("random"), ["programs", "random runs"]);
         assert_eq!(names("format"), ["format"]);
+        let chain = vec![programs(), step("b").needing("programs"), step("c").needing("b")];
+        assert_eq!(only(chain, "c").len(), 3);
     }
 
     #[test]

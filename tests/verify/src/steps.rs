@@ -33,10 +33,8 @@ pub struct Step {
     pub when: When,
     /// The folder that it builds in; cargo lets only one at a time build there.
     pub builds_in: Option<&'static str>,
-    /// It runs the simulator, the lab or another program of the project.
-    pub needs_programs: bool,
-    /// It builds them.
-    pub makes_programs: bool,
+    /// The step that builds what this one runs.
+    pub needs: Option<&'static str>,
     quick: bool,
     work: Box<dyn Fn(&str) -> Verdict + Sync>,
 }
@@ -47,8 +45,7 @@ impl Step {
             name: name.into(),
             when: When::Together,
             builds_in: None,
-            needs_programs: false,
-            makes_programs: false,
+            needs: None,
             quick: false,
             work: Box::new(work),
         }
@@ -62,12 +59,8 @@ impl Step {
         Self { builds_in: Some(folder), ..self }
     }
 
-    pub fn with_programs(self) -> Self {
-        Self { needs_programs: true, ..self }
-    }
-
-    pub fn making_programs(self) -> Self {
-        Self { makes_programs: true, ..self }
+    pub fn needing(self, step: &'static str) -> Self {
+        Self { needs: Some(step), ..self }
     }
 
     /// It is part of the quick run.
@@ -88,7 +81,7 @@ impl Step {
     /// A command of one of the programs that must succeed.
     fn program(name: &str, program: &'static str, arguments: &'static [&'static str]) -> Self {
         let work = move |name: &str| succeeded(&run_program(name, program, arguments));
-        Self::new(name, work).with_programs()
+        Self::new(name, work).needing(PROGRAMS)
     }
 }
 
@@ -101,15 +94,16 @@ fn counted(ran: &Ran) -> Verdict {
     verdict
 }
 
-/// The build of the tests and of the programs that they run, which are those that users run. All steps
-/// run what is built here: for each program alone cargo would choose other features of what all use,
-/// and build most of it again.
+/// The step that builds the tests and the programs that they run, which are those that users run. All
+/// steps run what is built here: for each program alone cargo would choose other features of what all
+/// use, and build most of it again.
+const PROGRAMS: &str = "programs and tests";
 const TESTS: [&str; 4] = ["test", "--release", "--workspace", "--quiet"];
 
 pub fn all(depth: Depth) -> Vec<Step> {
     let mut steps = host_steps();
     steps.extend(board_steps());
-    steps.push(switched());
+    steps.extend(switched_steps());
     steps
         .push(Step::new("fuzzing", move |name| fuzz::run_all(name, depth)).building("target/fuzz"));
     steps.extend(simulation_steps(depth));
@@ -118,14 +112,14 @@ pub fn all(depth: Depth) -> Vec<Step> {
     let system = Step::new("system tests on emulated boards", move |name| {
         boards::system_tests(name, depth == Depth::Deep)
     });
-    steps.extend([drivers, system].map(|step| step.with_programs().on(BOARDS)));
+    steps.extend([drivers, system].map(|step| step.needing(PROGRAMS).on(BOARDS)));
     steps.retain(|step| depth != Depth::Quick || step.quick);
     steps
 }
 
 /// What is built for the host. Its crates are built once: all in one profile.
 fn host_steps() -> Vec<Step> {
-    let build = Step::new("programs and tests", |name| {
+    let build = Step::new(PROGRAMS, |name| {
         succeeded(&run(name, "cargo", &[&TESTS[..], &["--no-run"]].concat(), &[]))
     });
     vec![
@@ -138,7 +132,7 @@ fn host_steps() -> Vec<Step> {
         .quick(),
         Step::cargo("format", &["fmt", "--all", "--check"]).on(When::First).quick(),
         Step::new("switches of the core", only_known_switches).on(When::First).quick(),
-        build.building("target").making_programs().quick(),
+        build.building("target").quick(),
         Step::cargo(
             "lints",
             &[
@@ -156,7 +150,7 @@ fn host_steps() -> Vec<Step> {
         // Which runs what the first step built.
         Step::new("unit and property tests", |name| counted(&run(name, "cargo", &TESTS, &[])))
             .building("target")
-            .with_programs()
+            .needing(PROGRAMS)
             .quick(),
         Step::cargo(
             "lints of the shell",
@@ -195,21 +189,21 @@ fn board_steps() -> [Step; 2] {
         Step::new("format and lints of the boards", lint_boards).building("boards/target/clippy"),
         Step::new("firmware of all boards, and what it takes", build_firmware)
             .building("boards/target")
-            .with_programs(),
+            .needing(PROGRAMS),
     ]
 }
 
 /// The simulator: every scenario, random faults, an attacker, all runs of a small flock.
 fn simulation_steps(depth: Depth) -> Vec<Step> {
     let mut steps = vec![
-        Step::new("scenarios", play_scenarios).with_programs().quick(),
+        Step::new("scenarios", play_scenarios).needing(PROGRAMS).quick(),
         Step::program("example task", "examples/watch", &[]),
     ];
     let seeds = depth.pick("300", "2000", "100000");
     for algorithm in ["bully", "invitation", "ring"] {
         let name = format!("random runs, {algorithm}");
         let work = move |name: &str| random_runs(name, algorithm, seeds, depth);
-        steps.push(Step::new(name, work).with_programs().quick());
+        steps.push(Step::new(name, work).needing(PROGRAMS).quick());
     }
     let attacked = depth.pick("0", "1000", "10000");
     steps.extend([
@@ -219,8 +213,8 @@ fn simulation_steps(depth: Depth) -> Vec<Step> {
             "bellwether-sim",
             &["--algorithm", "bully", "--preempt", "false", "--seeds", "1000"],
         ),
-        Step::new("attacker", move |name| attacked_runs(name, attacked)).with_programs(),
-        Step::new("the comparison in the README still holds", compared).with_programs(),
+        Step::new("attacker", move |name| attacked_runs(name, attacked)).needing(PROGRAMS),
+        Step::new("the comparison in the README still holds", compared).needing(PROGRAMS),
         Step::program(
             "all runs of three nodes with a few deviations",
             "bellwether-sim",
@@ -240,24 +234,29 @@ fn simulation_steps(depth: Depth) -> Vec<Step> {
 }
 
 /// Tests that must find out what a feature spoils: the cell store, the link, the algorithms. All three
-/// features are in one build, away from what users run; each test spoils one thing.
-fn switched() -> Step {
-    let name = "errors put back are found out: store, link, algorithms";
-    let step = Step::new(name, |name| {
-        let how = ["test", "--release", "--quiet", "--target-dir", "target/switched"];
-        let what = ["--package", "bellwether-flash", "--package", "bellwether-sim"];
-        let features = "bellwether-flash/sabotage,bellwether-sim/errata,bellwether-sim/open-link";
-        let tests = ["--test", "shown_to_fail", "--test", "attacker", "--test", "errata"];
-        let arguments = [&how[..], &what, &["--features", features], &tests].concat();
-        let ran = run(name, "cargo", &arguments, &[]);
+/// features are in one build; each test spoils one thing.
+fn switched_steps() -> [Step; 2] {
+    const BUILD: &str = "programs with errors that can be put back";
+    let build = Step::new(BUILD, |name| succeeded(&run_switched(name, &["--no-run"])));
+    let tests = Step::new("errors put back are found out: store, link, algorithms", |name| {
+        let ran = run_switched(name, &[]);
         let mut verdict = counted(&ran);
-        // A file without its feature is empty, and would be seen by nobody.
+        // A file without its feature has no such tests, and nobody would see that.
         if ran.ok && tests_of_files(&ran.output).iter().filter(|tests| **tests > 1).count() != 3 {
             verdict.add(&failed("not all three files have tests in them"));
         }
         verdict
     });
-    step.building("target/switched")
+    [build.building("target").needing(PROGRAMS), tests.needing(BUILD)]
+}
+
+/// What users run lies elsewhere; only what it is made of is shared.
+fn run_switched(name: &str, more: &[&str]) -> Ran {
+    let how = ["test", "--release", "--workspace", "--quiet", "--target-dir", "target/switched"];
+    let features = "bellwether-flash/sabotage,bellwether-sim/errata,bellwether-sim/open-link";
+    let tests = ["--test", "shown_to_fail", "--test", "attacker", "--test", "errata"];
+    let arguments = [&how[..], &["--features", features], &tests, more].concat();
+    run(name, "cargo", &arguments, &[("CARGO_BUILD_BUILD_DIR", "target")])
 }
 
 /// How many tests passed in each file, or in what else cargo ran.
@@ -281,7 +280,7 @@ fn flash_steps(depth: Depth) -> Vec<Step> {
             }
             succeeded(&ran)
         };
-        Step::new(name, work).with_programs()
+        Step::new(name, work).needing(PROGRAMS)
     };
     vec![
         flash("power cuts in flash", if deep { &["cuts", "--deep"] } else { &["cuts"] }),
@@ -309,9 +308,14 @@ mod tests {
     }
 
     #[test]
-    fn the_programs_are_built_in_every_run() {
+    fn what_a_step_needs_is_there_before_it() {
         for depth in [Depth::Quick, Depth::Usual, Depth::Deep] {
-            assert_eq!(all(depth).iter().filter(|step| step.makes_programs).count(), 1);
+            let steps = all(depth);
+            let at = |name: &str| steps.iter().position(|step| step.name == name);
+            for (index, step) in steps.iter().enumerate() {
+                let needed = step.needs.map(|needed| (needed, at(needed)));
+                assert!(needed.is_none_or(|(_, at)| at.is_some_and(|at| at < index)), "{needed:?}");
+            }
         }
     }
 
