@@ -1,7 +1,7 @@
 //! The cut tests see what they are for: with the second region switched off, or with the
 //! generation ignored, they fail.
 //!
-//! `cargo test -p bellwether-flash --features sabotage --target-dir target/sabotage`
+//! `cargo test -p bellwether-flash --features sabotage --target-dir target/switched`
 #![cfg(feature = "sabotage")]
 
 use bellwether::cells::Sabotage;

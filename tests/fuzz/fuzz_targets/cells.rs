@@ -1,6 +1,6 @@
 //! Random operations and power cuts on the cell store, against a plain map.
 //!
-//! `cargo +nightly fuzz run --fuzz-dir tests/fuzz cells`
+//! `cargo verify --only fuzzing`
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {

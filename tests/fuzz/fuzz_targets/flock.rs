@@ -1,6 +1,6 @@
 //! Any text as a flock file: refused with a line of it, or read, changed and read again.
 //!
-//! `cargo +nightly fuzz run --fuzz-dir tests/fuzz flock`
+//! `cargo verify --only fuzzing`
 #![no_main]
 
 use bellwether_flock::edit::{Edit, Rotation};

@@ -1,6 +1,6 @@
 //! Any bytes as the record of a board: refused, or read and written again the same.
 //!
-//! `cargo +nightly fuzz run --fuzz-dir tests/fuzz provision`
+//! `cargo verify --only fuzzing`
 #![no_main]
 
 use bellwether::provision::{BYTES_MAX, Provision};

@@ -2,14 +2,22 @@
 
 use std::sync::Arc;
 
-use bellwether::config::{Algorithm, Detector, Durability, Timing};
+use bellwether::config::{Algorithm, Config, ConfigError, Detector, Durability, Timing};
 use bellwether::errata::Errata;
+use bellwether::id::NodeId;
 use bellwether::key::{KEY_BYTES, Keys, LinkKey};
 use bellwether::link::Gaps;
+use bellwether::node::Node;
+use bellwether::time::Duration;
 use bellwether_scenario::Delays;
 
 use crate::clock::Time;
 use crate::flash::FlashSettings;
+
+/// The id of the node with this index.
+pub(crate) fn node_id(index: usize) -> NodeId {
+    NodeId::new(index as u8 + 1).unwrap_or(const { NodeId::new(1).unwrap() })
+}
 
 /// What a run is made of.
 #[derive(Debug, Clone)]
@@ -98,8 +106,34 @@ impl Settings {
     /// The timing of a node: answers are spread so that each finds the asker free.
     pub fn node_timing(&self) -> Timing {
         let most = self.timing.tp.us() / 2 / u64::from(self.nodes);
-        let answer_spacing = bellwether::time::Duration::from_us(self.handling_us.min(most));
+        let answer_spacing = Duration::from_us(self.handling_us.min(most));
         Timing { answer_spacing, ..self.timing }
+    }
+
+    /// What a node is told.
+    pub fn configuration<const W: usize>(&self, node: usize) -> Result<Config<W>, ConfigError> {
+        let timing = self.node_timing();
+        let mut config = Config::new(node_id(node), self.algorithm, self.durability, timing);
+        config.errata = self.errata;
+        config.gaps = self.gaps;
+        config.accept_version_1 = self.errata.needs_the_clear();
+        config.detector = self.detector;
+        config.preempt = self.preempt;
+        config.hold_off = Duration::from_us(self.hold_off_us);
+        config.observers = self.observers.iter().map(|node| node_id(*node)).collect();
+        if let Some(most) = self.quiet_max_us {
+            config.quiet_max = Duration::from_us(most);
+        }
+        for (index, preference) in self.preference.iter().enumerate() {
+            config.add_member(index as u8 + 1, *preference)?;
+        }
+        config.check_save_time(Duration::from_us(self.flash.save_us_max()))?;
+        Ok(config)
+    }
+
+    /// Whether nodes would accept these settings, or why not.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        Node::<4>::new(self.configuration(0)?, self.keys.clone(), 0).map(|_| ())
     }
 
     /// How long a coordinator may be silent before its highest member acts.

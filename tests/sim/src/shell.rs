@@ -156,7 +156,7 @@ impl<const W: usize> World<W> {
         match definition {
             Some(definition) if status == Status::Normal && !twice => {
                 machine.task_runs = true;
-                machine.task.start(crate::world::node_id(node), &definition);
+                machine.task.start(crate::settings::node_id(node), &definition);
             }
             _ => {
                 let what = format!("node {} in {status:?}, running already: {twice}", node + 1);

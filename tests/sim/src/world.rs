@@ -7,12 +7,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bellwether::application::Application;
-use bellwether::config::{Config, ConfigError, Timing};
+use bellwether::config::Timing;
 use bellwether::effects::Effects;
 use bellwether::id::{GroupId, NodeId, NodeSet};
 use bellwether::key::Keys;
 use bellwether::node::{Event, Node};
-use bellwether::time::Duration;
 use bellwether::wire::Reject;
 use bellwether_scenario::{Action, NodeEvent, ResetCause, What};
 
@@ -24,7 +23,7 @@ use crate::clock::{Clock, Time};
 use crate::flash::Flash;
 use crate::machine::{LastRequest, Machine, Packet, Received, SimTask};
 use crate::network::Network;
-use crate::settings::{Settings, Tally};
+use crate::settings::{Settings, Tally, node_id};
 
 /// What happens in the world.
 #[derive(Debug)]
@@ -91,10 +90,6 @@ pub struct World<const W: usize> {
     /// Collected while `settings.trace`; the caller drains it.
     pub trace: Vec<NodeEvent>,
     pub(crate) effects: Option<Box<Effects<W>>>,
-}
-
-pub(crate) fn node_id(index: usize) -> NodeId {
-    NodeId::new(index as u8 + 1).unwrap_or(const { NodeId::new(1).unwrap() })
 }
 
 impl<const W: usize> World<W> {
@@ -333,38 +328,13 @@ impl<const W: usize> World<W> {
         self.run_machine(node);
     }
 
-    /// Whether nodes would accept these settings, or why not.
-    pub fn try_configuration(settings: &Settings) -> Result<(), ConfigError> {
-        let config = Self::configuration(settings, 0)?;
-        Node::new(config, settings.keys.clone(), 0).map(|_| ())
-    }
-
-    fn configuration(settings: &Settings, node: usize) -> Result<Config<W>, ConfigError> {
-        let timing = settings.node_timing();
-        let mut config =
-            Config::new(node_id(node), settings.algorithm, settings.durability, timing);
-        config.errata = settings.errata;
-        config.gaps = settings.gaps;
-        config.accept_version_1 = settings.errata.needs_the_clear();
-        config.detector = settings.detector;
-        config.preempt = settings.preempt;
-        config.hold_off = Duration::from_us(settings.hold_off_us);
-        config.observers = settings.observers.iter().map(|node| node_id(*node)).collect();
-        if let Some(most) = settings.quiet_max_us {
-            config.quiet_max = Duration::from_us(most);
-        }
-        for (index, preference) in settings.preference.iter().enumerate() {
-            config.add_member(index as u8 + 1, *preference)?;
-        }
-        config.check_save_time(Duration::from_us(settings.flash.save_us_max()))?;
-        Ok(config)
-    }
-
     fn start(&mut self, node: usize) {
         let machine = &mut self.machines[node];
         // As random as it need be: another one for each board and boot.
         let instance = machine.life << 8 | node as u32;
-        let configured = Self::configuration(&self.settings, node)
+        let configured = self
+            .settings
+            .configuration(node)
             .and_then(|config| Node::new(config, machine.keys.clone(), instance));
         match configured {
             Ok(started) => machine.node = Some(started),

@@ -5,7 +5,9 @@
 
 use std::fs;
 
-use crate::run::{Ran, Verdict, root, run, show};
+use crate::run::{Ran, Verdict, root, run_program, show};
+
+const LAB: &str = "bellwether-lab";
 
 /// The files that each algorithm must have passed: `tests/scenarios/FILE-ALGORITHM.toml`.
 const FILES: [&str; 3] = ["cold-start", "coordinator-crash-and-return", "partition-and-heal"];
@@ -66,9 +68,9 @@ fn required() -> Result<Vec<String>, String> {
 
 /// The firmware on emulated boards. Nothing else may run meanwhile.
 pub fn system_tests(name: &str, deep: bool) -> Verdict {
-    let all = ["lab", "suite", "--deep"];
-    let arguments = if deep { &all[..] } else { &all[..2] };
-    let ran = run(name, "cargo", arguments, &[]);
+    let all = ["suite", "--deep"];
+    let arguments = if deep { &all[..] } else { &all[..1] };
+    let ran = run_program(name, LAB, arguments);
     let mut verdict = count(&ran);
     if verdict.failed > 0 {
         show(&ran.output);
@@ -98,7 +100,7 @@ fn prove(name: &str, test: &str, told: Told) -> Verdict {
             Verdict::of(false)
         }
         Told::Unsure => {
-            let again = run(&format!("{name}, once more"), "cargo", &["lab", "suite", test], &[]);
+            let again = run_program(&format!("{name}, once more"), LAB, &["suite", test]);
             let verdict = count(&again);
             match told_of(&again.output, test) {
                 Told::Passed => println!("     proven at last: {test}"),
@@ -112,7 +114,7 @@ fn prove(name: &str, test: &str, told: Told) -> Verdict {
 
 /// The drivers on the emulated boards themselves.
 pub fn drivers(name: &str) -> Verdict {
-    let ran = run(name, "cargo", &["lab", "boards"], &[]);
+    let ran = run_program(name, LAB, &["boards"]);
     let verdict = count(&ran);
     if verdict.failed > 0 {
         show(&ran.output);

@@ -43,6 +43,12 @@ pub fn root() -> PathBuf {
     here.ancestors().nth(2).unwrap_or(here).to_path_buf()
 }
 
+/// A program of the project: it lies beside this one.
+pub fn program(name: &str) -> PathBuf {
+    let usual = || root().join("target/release/bellwether-verify");
+    std::env::current_exe().unwrap_or_else(|_| usual()).with_file_name(name)
+}
+
 /// Where a step's output is.
 pub fn log_file(name: &str) -> PathBuf {
     root().join("target/verify").join(format!("{}.log", name.replace([' ', '/', ':'], "-")))
@@ -73,6 +79,11 @@ pub struct Ran {
 /// Runs a command in the root of the project with both outputs in one log.
 pub fn run(log_name: &str, program: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Ran {
     run_in(&root(), log_name, program, arguments, variables)
+}
+
+/// Runs a program of the project.
+pub fn run_program(log_name: &str, name: &str, arguments: &[&str]) -> Ran {
+    run(log_name, &program(name).display().to_string(), arguments, &[])
 }
 
 /// The same in another folder.

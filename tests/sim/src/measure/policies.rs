@@ -10,7 +10,8 @@ use super::{ALGORITHMS, Options, all, default_settings, for_seeds};
 use crate::clock::Time;
 use crate::random::algorithm_name;
 use crate::settings::Settings;
-use crate::world::{World, node_id};
+use crate::settings::node_id;
+use crate::world::World;
 
 const NODES: u8 = 5;
 
