@@ -45,7 +45,7 @@ impl Cause {
             (Algorithm::Bully, Self::ColdStart) => "boot + Tm + T + 2 E",
             (Algorithm::Bully, Self::Heal) => "B + Tm + T + E",
             (Algorithm::Bully, Self::Return) => "boot + 2 Tm + T + E",
-            (Algorithm::Invitation, Self::Anything) => "V + crash",
+            (Algorithm::Invitation, Self::Anything) => "V + P + crash",
             (Algorithm::Invitation, Self::Crash) => "Tm + Q + T + M",
             (Algorithm::Invitation, Self::ColdStart) => "boot + r + B + 2 Tm + T + 2 M",
             (Algorithm::Invitation, Self::Heal) => "B + Tm + 2 T + M",
@@ -102,7 +102,8 @@ pub fn bound_us(settings: &Settings, cause: Cause) -> Time {
         (Algorithm::Bully, Cause::Heal) => beat + tm + ask + election,
         // The greeting has asked everybody for T.
         (Algorithm::Bully, Cause::Return) => boot + tm + ask + election,
-        (Algorithm::Invitation, Cause::Anything) => notice + crash + merge + held_off,
+        // Who leaves it to a higher coordinator leaves out the Checks of two P.
+        (Algorithm::Invitation, Cause::Anything) => notice + check + crash + merge + held_off,
         (Algorithm::Invitation, Cause::Crash) => crash + merge,
         // The round trip is that of a Hello which the greeting has missed.
         (Algorithm::Invitation, Cause::ColdStart) => boot + round_trip + beat + tm + t + 2 * merge,

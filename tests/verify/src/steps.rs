@@ -13,9 +13,6 @@ use crate::run::{Ran, Verdict, count_tests, run, run_program, show};
 /// The target of the default board.
 const TARGET: &str = "thumbv7m-none-eabi";
 
-/// When the steps on emulated boards run. Their times are those of the host.
-const BOARDS: When = When::Last;
-
 /// When a step runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
@@ -102,17 +99,12 @@ const TESTS: [&str; 4] = ["test", "--release", "--workspace", "--quiet"];
 
 pub fn all(depth: Depth) -> Vec<Step> {
     let mut steps = host_steps();
-    steps.extend(board_steps());
+    steps.extend(board_steps(depth));
     steps.extend(switched_steps());
     steps
         .push(Step::new("fuzzing", move |name| fuzz::run_all(name, depth)).building("target/fuzz"));
     steps.extend(simulation_steps(depth));
     steps.extend(flash_steps(depth));
-    let drivers = Step::new("drivers of the emulated boards", boards::drivers);
-    let system = Step::new("system tests on emulated boards", move |name| {
-        boards::system_tests(name, depth == Depth::Deep)
-    });
-    steps.extend([drivers, system].map(|step| step.needing(PROGRAMS).on(BOARDS)));
     steps.retain(|step| depth != Depth::Quick || step.quick);
     steps
 }
@@ -184,13 +176,19 @@ fn host_steps() -> Vec<Step> {
     ]
 }
 
-fn board_steps() -> [Step; 2] {
-    [
-        Step::new("format and lints of the boards", lint_boards).building("boards/target/clippy"),
-        Step::new("firmware of all boards, and what it takes", build_firmware)
-            .building("boards/target")
-            .needing(PROGRAMS),
-    ]
+fn board_steps(depth: Depth) -> [Step; 4] {
+    // Emulated boards sleep most of the time, and their clock waits for them when others are busy: they run
+    // beside what computes.
+    let system = Step::new("system tests on emulated boards", move |name| {
+        boards::system_tests(name, depth == Depth::Deep)
+    });
+    let firmware = Step::new("firmware of all boards, and what it takes", build_firmware);
+    let drivers = Step::new("drivers of the emulated boards", boards::drivers);
+    let [firmware, drivers, system] =
+        [firmware, drivers, system].map(|step| step.building("boards/target").needing(PROGRAMS));
+    let lints =
+        Step::new("format and lints of the boards", lint_boards).building("boards/target/clippy");
+    [lints, firmware, drivers, system]
 }
 
 /// The simulator: every scenario, random faults, an attacker, all runs of a small flock.
