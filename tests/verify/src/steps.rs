@@ -144,23 +144,6 @@ fn host_steps() -> Vec<Step> {
             .building("target")
             .needing(PROGRAMS)
             .quick(),
-        Step::cargo(
-            "lints of the shell",
-            &[
-                "clippy",
-                "--release",
-                "--quiet",
-                "--package",
-                "bellwether",
-                "--features",
-                "shell",
-                "--target",
-                TARGET,
-                "--",
-                "-D",
-                "warnings",
-            ],
-        ),
         // Without the shell: the core needs none of its crates.
         Step::cargo(
             "core for the default board",
@@ -186,8 +169,9 @@ fn board_steps(depth: Depth) -> [Step; 4] {
     let drivers = Step::new("drivers of the emulated boards", boards::drivers);
     let [firmware, drivers, system] =
         [firmware, drivers, system].map(|step| step.building("boards/target").needing(PROGRAMS));
-    let lints =
-        Step::new("format and lints of the boards", lint_boards).building("boards/target/clippy");
+    // With all that they are made of: the shell of the root crate too.
+    let lints = Step::new("format and lints of the boards and the shell", lint_boards)
+        .building("boards/target/clippy");
     [lints, firmware, drivers, system]
 }
 
@@ -203,7 +187,7 @@ fn simulation_steps(depth: Depth) -> Vec<Step> {
         let work = move |name: &str| random_runs(name, algorithm, seeds, depth);
         steps.push(Step::new(name, work).needing(PROGRAMS).quick());
     }
-    let attacked = depth.pick("0", "1000", "10000");
+    let attacked = depth.pick("0", "500", "10000");
     steps.extend([
         // No preemption is drawn for one run in five; Assertion 1 of Bully has to rest on more.
         Step::program(
@@ -223,7 +207,7 @@ fn simulation_steps(depth: Depth) -> Vec<Step> {
             "bellwether-sim",
             depth.pick(
                 &[],
-                &["measure", "--profile", "lan", "--seeds", "40"],
+                &["measure", "--profile", "lan", "--seeds", "20"],
                 &["measure", "--profile", "lan", "--seeds", "1000"],
             ),
         ),
