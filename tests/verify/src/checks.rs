@@ -170,6 +170,8 @@ pub fn play_scenarios(name: &str) -> Verdict {
     let trace = root().join("target/verify/trace.jsonl");
     for file in files {
         let (file, trace) = (file.display().to_string(), trace.display().to_string());
+        // The one of the file before says nothing of this one.
+        let _ = fs::remove_file(&trace);
         let ran = run_program(name, "bellwether-sim", &[&file, "--trace", &trace]);
         let first = fs::read_to_string(&trace).unwrap_or_default();
         let traced =

@@ -60,6 +60,10 @@ fn main() -> ExitCode {
     print!("{}", time::table(&done, total, goal));
     // Once more where everybody looks first: at the end.
     for done in done.iter().filter(|done| done.verdict.failed > 0) {
+        if !done.begun {
+            println!("FAILED: {}, not run", done.name);
+            continue;
+        }
         println!("FAILED: {}, see {}", done.name, run::log_file(&done.name).display());
         for line in run::telling_lines(&done.name) {
             println!("        {line}");

@@ -20,6 +20,8 @@ pub struct Done {
     pub verdict: Verdict,
     pub wall: Duration,
     pub cpu: Option<Duration>,
+    /// Whether it was begun at all.
+    pub begun: bool,
 }
 
 /// The steps whose name contains this, and the steps that they need.
@@ -73,7 +75,7 @@ fn read(name: &str, said: &str, wall: Duration) -> Done {
     let cpu = last.next().and_then(time::read_described);
     // Without a verdict it ended before it could say how.
     let verdict = verdict.unwrap_or(Verdict::of(false));
-    Done { name: name.into(), verdict, wall, cpu }
+    Done { name: name.into(), verdict, wall, cpu, begun: true }
 }
 
 /// What the workers share.
@@ -109,7 +111,8 @@ impl<'a> State<'a> {
         for step in self.waiting.drain(..) {
             println!("---- {}\n     FAILED: not run, what it runs could not be built", step.name);
             let (name, verdict) = (step.name.clone(), Verdict::of(false));
-            self.done.push(Done { name, verdict, wall: Duration::ZERO, cpu: None });
+            let (wall, cpu) = (Duration::ZERO, None);
+            self.done.push(Done { name, verdict, wall, cpu, begun: false });
         }
     }
 }
@@ -174,7 +177,7 @@ mod tests {
     fn order(steps: &[Step], failing: &str) -> Vec<(String, u64)> {
         let work = |step: &Step, _| {
             let verdict = Verdict::of(step.name != failing);
-            Done { name: step.name.clone(), verdict, wall: Duration::ZERO, cpu: None }
+            Done { name: step.name.clone(), verdict, wall: Duration::ZERO, cpu: None, begun: true }
         };
         let done = run(steps, Depth::Usual, work);
         done.into_iter().map(|done| (done.name, done.verdict.failed)).collect()
@@ -218,6 +221,7 @@ mod tests {
                 verdict: Verdict::of(true),
                 wall: Duration::ZERO,
                 cpu: None,
+                begun: true,
             }
         });
         assert_eq!(done.len(), 20);

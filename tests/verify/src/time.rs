@@ -115,7 +115,7 @@ mod tests {
     fn done(name: &str, wall: u64, cpu: Option<u64>) -> Done {
         let cpu = cpu.map(Duration::from_secs);
         let wall = Duration::from_secs(wall);
-        Done { name: name.into(), verdict: Verdict::of(true), wall, cpu }
+        Done { name: name.into(), verdict: Verdict::of(true), wall, cpu, begun: true }
     }
 
     #[test]
