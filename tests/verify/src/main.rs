@@ -4,8 +4,8 @@
 //! commands print goes to `target/verify/NAME.log` and is shown only if the step fails. A step that
 //! runs a test harness counts each of its tests.
 //!
-//! Two steps run at a time ([`schedule`]): a build keeps only one core busy at its end. Emulated
-//! boards come last, when nothing else runs. The end says where the time went ([`time`]).
+//! Two steps run at a time ([`schedule`]): a build keeps only one core busy at its end. The end says where the
+//! time went ([`time`]).
 
 mod boards;
 mod checks;
