@@ -117,13 +117,12 @@ impl<'a> State<'a> {
     }
 }
 
-/// Runs the steps: first those that prepare, then two at a time, at last those that need the machine
-/// for themselves.
+/// Runs the steps: first those that prepare, then two at a time.
 pub fn run(steps: &[Step], depth: Depth, work: impl Fn(&Step, Depth) -> Done + Sync) -> Vec<Done> {
     let (waiting, folders, done) = (Vec::new(), Vec::new(), Vec::new());
     let state = Mutex::new(State { waiting, running: 0, folders, done });
     let ended = Condvar::new();
-    for (when, workers) in [(When::First, 1), (When::Together, WORKERS), (When::Last, 1)] {
+    for (when, workers) in [(When::First, 1), (When::Together, WORKERS)] {
         lock(&state).waiting.extend(steps.iter().filter(|step| step.when == when));
         std::thread::scope(|scope| {
             for _ in 0..workers {
@@ -184,11 +183,11 @@ mod tests {
     }
 
     #[test]
-    fn every_step_runs_once_and_what_is_first_or_last_is() {
-        let steps = [step("z").on(When::Last), step("b"), step("c"), step("a").on(When::First)];
+    fn every_step_runs_once_and_what_is_first_is() {
+        let steps = [step("b"), step("c"), step("z"), step("a").on(When::First)];
         let order = order(&steps, "");
         assert_eq!(order.len(), 4);
-        assert_eq!((&*order[0].0, &*order[3].0), ("a", "z"));
+        assert_eq!(&*order[0].0, "a");
     }
 
     #[test]
@@ -199,7 +198,7 @@ mod tests {
 
     #[test]
     fn without_programs_what_needs_them_has_failed_and_the_rest_has_not() {
-        let last = step("boards").needing("programs").on(When::Last);
+        let last = step("boards").needing("programs");
         let steps = [step("runs").needing("programs"), programs(), step("other"), last];
         let mut order = order(&steps, "programs");
         order.sort();

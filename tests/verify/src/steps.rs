@@ -20,8 +20,6 @@ pub enum When {
     First,
     /// Beside others.
     Together,
-    /// At the end, when nothing else runs.
-    Last,
 }
 
 /// A check with a name.
