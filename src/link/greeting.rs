@@ -5,9 +5,11 @@
 //! that wake together begin together, each a whole T after its first Hello.
 //!
 //! The last Hello proves the node to those who asked it. What arrives before its proof is refused, and
-//! a network may overtake: so the node is still for Tm after that Hello, and only then takes part. Without
-//! it a Halt that overtakes the Hello halts nobody, and Bully has two coordinators.
+//! a network may overtake. In Bully that would elect two: a Halt that overtakes the Hello halts nobody. So
+//! there the node is still for Tm after that Hello, and only then takes part. A ring waits longer by
+//! itself (R1); in Invitation nobody counts on the first datagrams of a node.
 
+use crate::config::Algorithm;
 use crate::id::NodeSet;
 use crate::station::{Station, Turn};
 use crate::time::Duration;
@@ -59,12 +61,13 @@ impl<const W: usize> Turn<W> {
     fn say_last_hello(&mut self) {
         self.node.link.greeting_steps = LAST_HELLO;
         self.say_hello(NodeSet::EMPTY);
-        if self.node.link.proven.is_empty() {
-            // Nobody is there who could be told anything too soon.
+        // Where nobody is there, nobody can be told anything too soon.
+        let waits = self.node.config.algorithm == Algorithm::Bully;
+        if waits && !self.node.link.proven.is_empty() {
+            self.set_timer(Timer::Greeting, self.node.config.timing.arrived());
+        } else {
             self.cancel(Timer::Greeting);
             self.node.link.greeting_steps = OVER;
-        } else {
-            self.set_timer(Timer::Greeting, self.node.config.timing.arrived());
         }
     }
 

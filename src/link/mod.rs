@@ -50,9 +50,9 @@
 //!
 //! A node that wakes greets before it takes part in elections (`greeting.rs`): Hello to all, and T
 //! for the answers, as in any round. After that everybody alive is proven to it, and its next Hello
-//! proves it to everybody. It waits Tm for that one to arrive, because whatever overtook it would be
-//! refused; so that to the algorithms it is as if it had been without power until then. It costs n + 1
-//! datagrams for one node, and 2 n or a few more when all wake at once.
+//! proves it to everybody, so that to the algorithms it is as if it had been without power until
+//! then. (In Bully it waits Tm for that Hello to arrive, because whatever overtook it would be refused.)
+//! It costs n + 1 datagrams for one node, and 2 n or a few more when all wake at once.
 
 mod clash;
 mod clear;

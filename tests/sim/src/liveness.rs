@@ -47,14 +47,14 @@ impl Cause {
             (Algorithm::Bully, Self::Return) => "boot + 2 Tm + T + E",
             (Algorithm::Invitation, Self::Anything) => "V + P + crash",
             (Algorithm::Invitation, Self::Crash) => "Tm + Q + T + M",
-            (Algorithm::Invitation, Self::ColdStart) => "boot + r + B + 2 Tm + T + 2 M",
+            (Algorithm::Invitation, Self::ColdStart) => "boot + r + B + Tm + T + 2 M",
             (Algorithm::Invitation, Self::Heal) => "B + Tm + 2 T + M",
-            (Algorithm::Invitation, Self::Return) => "boot + B + 2 Tm + 2 T + M",
+            (Algorithm::Invitation, Self::Return) => "boot + B + Tm + 2 T + M",
             (Algorithm::Ring, Self::Anything) => "V + 2 R + crash",
             (Algorithm::Ring, Self::Crash) => "Tm + Q + T + L",
-            (Algorithm::Ring, Self::ColdStart) => "boot + Tm + W + T + 2 L",
+            (Algorithm::Ring, Self::ColdStart) => "boot + W + T + 2 L",
             (Algorithm::Ring, Self::Heal) => "B + Tm + 2 L",
-            (Algorithm::Ring, Self::Return) => "boot + r + W + 2 Tm + L",
+            (Algorithm::Ring, Self::Return) => "boot + r + W + Tm + L",
         }
     }
 }
@@ -67,8 +67,7 @@ pub fn bound_us(settings: &Settings, cause: Cause) -> Time {
     // Strict durability makes every change of the state vector wait for a save.
     let (slow, reorganize) = (settings.flash.save_us_max(), settings.reorganize_us.1);
     let save = ts.max(slow);
-    // Its last Hello has Tm to arrive before a node takes part.
-    let boot = settings.boot_us + 2 * slow + tm;
+    let boot = settings.boot_us + 2 * slow;
     // E: Halt for a whole T, NewCoordinator, reorganization, Ready.
     let election = t + 2 * round_trip + reorganize + save;
     // M: Invitation, reorganization, Ready.
@@ -98,10 +97,10 @@ pub fn bound_us(settings: &Settings, cause: Cause) -> Time {
     match (settings.algorithm, cause) {
         (Algorithm::Bully, Cause::Anything) => notice + crash + election + held_off,
         (Algorithm::Bully, Cause::Crash) => crash + election,
-        (Algorithm::Bully, Cause::ColdStart) => boot + t + 2 * election,
+        (Algorithm::Bully, Cause::ColdStart) => boot + tm + t + 2 * election,
         (Algorithm::Bully, Cause::Heal) => beat + tm + ask + election,
-        // The greeting has asked everybody for T.
-        (Algorithm::Bully, Cause::Return) => boot + tm + ask + election,
+        // The greeting has asked everybody for T, and its last Hello has had Tm to arrive.
+        (Algorithm::Bully, Cause::Return) => boot + 2 * tm + ask + election,
         // Who leaves it to a higher coordinator leaves out the Checks of two P.
         (Algorithm::Invitation, Cause::Anything) => notice + check + crash + merge + held_off,
         (Algorithm::Invitation, Cause::Crash) => crash + merge,

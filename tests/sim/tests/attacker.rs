@@ -21,7 +21,9 @@ mod gaps {
 
     #[track_caller]
     fn is_seen(gaps: Gaps) {
-        let summary = attacked(20, gaps);
+        // Where every seal is believed, all runs fail, but for this reason about one in twenty: what is
+        // opened with the wrong key is seldom a message.
+        let summary = attacked(200, gaps);
         let mut reports = summary.failed.values().flat_map(|(_, failures)| failures);
         let seen = reports.any(|report| report.contains("an attacker's datagram was accepted"));
         assert!(seen, "{:?}", summary.failed);

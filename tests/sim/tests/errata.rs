@@ -143,7 +143,7 @@ fn r5_any_listed_node_closes_the_lap() {
 #[test]
 fn r1_a_waking_node_takes_no_note_of_runs() {
     // The fewer nodes there are, the sooner a token comes to one that has just woken. It is rare all the
-    // same: about one run in 20,000.
+    // same.
     is_seen_among(Some(4), Erratum::R1, Algorithm::Ring, &[TWO]);
 }
 
