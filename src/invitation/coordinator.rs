@@ -59,6 +59,7 @@ impl<const W: usize> Invitation<W> {
             return;
         }
         turn.node.invitation.roll_call = roll_call;
+        turn.node.invitation.check_by_beat = false;
         turn.node.invitation.postponed_checks = 0;
         turn.node.invitation.others = NodeSet::EMPTY;
         let asked = if roll_call { others } else { others.difference(&turn.node.state.up) };
@@ -82,7 +83,9 @@ impl<const W: usize> Invitation<W> {
             turn.note(Note::Foreign(from));
         }
         if due && free {
-            Self::check(turn, false);
+            // A member that is heard from another group has left this one, perhaps with others.
+            Self::check(turn, turn.node.state.up.contains(from));
+            turn.node.invitation.check_by_beat = true;
         }
     }
 
@@ -124,14 +127,13 @@ impl<const W: usize> Invitation<W> {
         turn.close_round();
         if turn.node.invitation.others.is_empty() {
             turn.node.invitation.defer_until = None;
-            if !turn.node.invitation.roll_call {
+            if turn.node.invitation.check_by_beat {
                 // Heard but not hearing, or bad luck: do not ask again with every Beat.
                 let timing = &turn.node.config.timing;
                 let pause =
                     timing.t.times(2 << turn.node.invitation.empty_checks.min(8)).min(timing.check);
                 turn.node.invitation.foreign_beats_until = turn.node.now + pause;
                 turn.node.invitation.empty_checks += 1;
-                return;
             }
             if !silent.is_empty() && !turn.ask_about_members(&silent) {
                 // I21: re-form without the members that are gone.

@@ -58,6 +58,8 @@ struct Forward<const W: usize> {
 pub struct Invitation<const W: usize> {
     /// The Check that is under way asks every node, not only coordinators.
     roll_call: bool,
+    /// It was caused by a Beat.
+    check_by_beat: bool,
     postponed_checks: u8,
     /// How many Checks in a row were caused by a Beat and found nobody.
     empty_checks: u32,
@@ -80,6 +82,7 @@ impl<const W: usize> Invitation<W> {
     pub fn new() -> Self {
         Self {
             roll_call: false,
+            check_by_beat: false,
             others: NodeSet::EMPTY,
             other: const { PerNode::all(Other { number: 0, up: NodeSet::EMPTY }) },
             old: None,

@@ -243,6 +243,40 @@ fn the_roll_call_goes_on_while_members_are_silent() {
     assert_eq!(bench.now.since(began) + bench.due_in(Timer::Phase).unwrap(), all);
 }
 
+/// Otherwise nobody would be asked: this node takes them all for its members.
+#[test]
+fn a_member_that_is_heard_from_another_group_causes_a_roll_call() {
+    let mut bench = coordinator(&[1, 2, 3, 4]);
+    let acts = bench.hear(4, &[], Message::Beat { group: group_of(4, 7), normal: true });
+    let question = Message::AreYouCoordinator { group: own_group(5, 2), roll_call: true };
+    assert_eq!(acts.broadcast(), ([1, 2, 3, 4].into(), question));
+    let left = Message::AycAns { yes: true, group: Some(group_of(4, 7)), up: set([3]) };
+    bench.reply(4, left).none();
+    let here = Message::AycAns { yes: false, group: Some(own_group(5, 2)), up: set([]) };
+    bench.reply(1, here).none();
+    bench.reply(2, here).none();
+    bench.fire(Timer::Repeat).ignore();
+    let acts = bench.fire(Timer::Phase);
+    assert!(acts.has(Effect::Election(own_group(5, 3))), "a merge");
+}
+
+/// A member that is heard and does not hear is left out, but not with every Beat anew.
+#[test]
+fn a_roll_call_that_a_beat_caused_in_vain_is_not_repeated_with_the_next() {
+    let mut bench = coordinator(&[1, 2]);
+    let beat = Message::Beat { group: group_of(4, 7), normal: true };
+    let here = Message::AycAns { yes: false, group: Some(own_group(5, 2)), up: set([]) };
+    bench.hear(2, &[], Message::Beat { group: group_of(2, 7), normal: true }).ignore();
+    bench.reply(1, here).none();
+    bench.reply(2, here).none();
+    bench.reply(3, here).none();
+    bench.reply(4, here).none();
+    assert_eq!(bench.due_in(Timer::Phase), None, "all have answered");
+    bench.hear(4, &[], beat).none();
+    bench.pass(bench.timing().t.times(2)).ignore();
+    assert!(!bench.hear(4, &[], beat).sent().is_empty());
+}
+
 #[test]
 fn another_coordinator_is_not_kept_waiting_for_silent_members() {
     let mut bench = coordinator(&[1, 2]);
