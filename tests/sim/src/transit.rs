@@ -47,7 +47,7 @@ impl<const W: usize> World<W> {
             }
             Fate::Arrives { first, second } => {
                 let latest = leaves + tm;
-                if first > leaves + tm * 9 / 10 || second.is_some_and(|second| second > latest) {
+                if first > latest || second.is_some_and(|second| second > latest) {
                     self.checker.assumption_broken(self.now);
                 }
                 for at in [Some(first), second].into_iter().flatten() {
