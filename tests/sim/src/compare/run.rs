@@ -17,7 +17,7 @@ pub struct Sample {
     pub settled: bool,
     /// From the disturbance (its last part) to the settled flock, if there was one.
     pub settle_us: Option<Time>,
-    /// Suspicions of coordinators that were running.
+    /// Suspicions of nodes that were running.
     pub wrong_suspicions: u64,
     pub datagrams: u64,
     pub bytes: u64,

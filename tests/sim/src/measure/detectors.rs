@@ -217,9 +217,7 @@ pub fn command(options: &Options) -> (bool, Vec<Value>) {
         println!(
             "detect: death of the coordinator to the first suspicion; failover: to all Normal;"
         );
-        println!(
-            "datagrams: per node and second; wrong: suspicions of a live coordinator a minute;"
-        );
+        println!("datagrams: per node and second; wrong: suspicions of a live node a minute;");
         println!("broken link: coordinator to its highest member, elections a minute");
         table.print();
         println!("5 nodes, delays 1 to 10 ms, then twice that for 20 s in each seed;");

@@ -60,6 +60,7 @@ impl Case {
         let wrong = Spread::of(lossy.iter().map(|quiet| quiet.wrong_suspicions)).mean;
         let elections = Spread::of(lossy.iter().map(|quiet| quiet.elections)).mean;
         let wrong_per_node = wrong / f64::from(self.nodes);
+        let promised = promised_us(&self.settings(1)) as f64 / 1000.0;
         let names = (algorithm_name(self.algorithm), detector_name(self.detector));
         let mut cells =
             vec![names.0.into(), names.1.into(), self.nodes.to_string(), self.delays.0.into()];
@@ -76,6 +77,7 @@ impl Case {
             "datagrams_per_node_and_second_lossy": sent_lossy,
             "wrong_suspicions_per_node_and_minute_lossy": wrong_per_node,
             "elections_per_minute_lossy": elections,
+            "promised_ms": promised, "kept": noticed.worst <= promised,
         });
         Some((cells, json))
     }
@@ -94,7 +96,17 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// Measures and prints; `false` if a flock did not settle.
+/// What is promised, in microseconds: P + 9/4 T, or P + 3 T where others are asked before.
+pub fn promised_us(settings: &Settings) -> Time {
+    let timing = &settings.timing;
+    let wait = match settings.detector {
+        Detector::Indirect => timing.t.times(3),
+        _ => timing.roll_call(),
+    };
+    (timing.check + wait).us()
+}
+
+/// Measures and prints; `false` if a flock did not settle or a death was noticed too late.
 pub fn command(options: &Options) -> (bool, Vec<Value>) {
     let mut table = Table::new(&[
         "algorithm",
@@ -118,6 +130,7 @@ pub fn command(options: &Options) -> (bool, Vec<Value>) {
     for case in cases() {
         match case.row(options.seeds) {
             Some((cells, json)) => {
+                kept &= json["kept"] == true;
                 table.row(&cells);
                 rows.push(json);
             }
@@ -142,4 +155,25 @@ pub fn command(options: &Options) -> (bool, Vec<Value>) {
         table.print();
     }
     (kept, rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dead_member_is_noticed_within_what_is_promised() {
+        for algorithm in ALGORITHMS {
+            for detector in DETECTORS.into_iter().filter(|detector| fits(algorithm, *detector)) {
+                let settings = |seed| settings(5, algorithm, detector, seed);
+                let losses = for_seeds(60, |seed| with_capacity!(member_loss, settings(seed)));
+                let losses = all(losses).unwrap_or_default();
+                let worst = losses.iter().map(|loss| loss.noticed_us).max().unwrap_or_default();
+                let promised = promised_us(&settings(1));
+                assert!(worst <= promised, "{algorithm:?}, {detector:?}: {worst} of {promised} us");
+                assert!(worst > promised * 4 / 5, "{algorithm:?}, {detector:?}: {worst} us");
+                assert!(detector == Detector::Indirect || promised <= 1_500_000, "{promised} us");
+            }
+        }
+    }
 }

@@ -45,7 +45,7 @@ pub struct Quiet {
     pub coordinator: f64,
     /// Elections per minute that nothing called for.
     pub elections: f64,
-    /// Suspicions per minute of a coordinator that was alive.
+    /// Suspicions per minute of a node that was alive.
     pub wrong_suspicions: f64,
 }
 
