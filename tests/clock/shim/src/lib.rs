@@ -5,7 +5,7 @@
 //! For QEMU alone: a program that sleeps until an absolute time of this clock (as Rust's timeouts do) finds
 //! that time in the past once the paced clock lags behind the host's, and spins.
 //!
-//! Nothing in here may ask for the time by any other way than [`Host`], or it would ask itself.
+//! Nothing in here may ask for the time by any other way than `Host`, or it would ask itself.
 
 use std::ffi::c_int;
 use std::path::Path;
