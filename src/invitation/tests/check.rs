@@ -243,6 +243,22 @@ fn the_roll_call_goes_on_while_members_are_silent() {
     assert_eq!(bench.now.since(began) + bench.due_in(Timer::Phase).unwrap(), all);
 }
 
+#[test]
+fn i21_with_indirect_others_are_asked_about_a_silent_member_first() {
+    let mut bench = coordinator(&[1, 2]);
+    bench.station_mut().watch = crate::detector::Watch::new(crate::config::Detector::Indirect);
+    let group = own_group(5, 2);
+    bench.fire(Timer::Check).ignore();
+    bench.reply(1, Message::AycAns { yes: false, group: Some(group), up: set([]) }).none();
+    bench.fire(Timer::Repeat).ignore();
+    let acts = bench.fire(Timer::Phase);
+    let question = Message::HaveYouHeard { group, about: set([2]) };
+    assert_eq!(acts.broadcast(), ([1].into(), question));
+    let acts = bench.fire(Timer::Phase);
+    assert_eq!(acts.notes(), [Note::Suspected(id(2))]);
+    assert!(acts.has(Effect::Election(own_group(5, 3))), "re-formed without it");
+}
+
 /// Otherwise nobody would be asked: this node takes them all for its members.
 #[test]
 fn a_member_that_is_heard_from_another_group_causes_a_roll_call() {
