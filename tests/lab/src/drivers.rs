@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::boards::{self, Board};
 use crate::clock::Clock;
@@ -74,8 +74,11 @@ fn course(board: &Board) -> Vec<&'static str> {
     course
 }
 
-/// The longest wait for the next step: a watchdog, or erases.
+/// The longest wait for the next step, by the board's clock: a watchdog, or erases.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Between two looks whether it is over.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Sends every frame back, until it is dropped.
 struct Echo {
@@ -121,16 +124,21 @@ pub fn run(board: &'static Board) -> Result<String, String> {
     let clock = Clock::start()?;
     let mut machine = Machine::start(&image, &files, &clock, false)?;
     let (heard, said) = channel();
-    let _probe = Probe::start(image, files.probe(), 1, 1, heard, clock);
+    let _probe = Probe::start(image, files.probe(), 1, 1, heard, clock.clone());
     let mut good = 0;
     for wanted in course(board) {
-        let end = Instant::now() + PATIENCE;
+        let end = clock.now() + PATIENCE;
         loop {
-            let line = said.recv_timeout(end.saturating_duration_since(Instant::now()));
+            let line = said.recv_timeout(LOOK);
             if let Some(why) = machine.died() {
                 return Err(format!("QEMU ended by itself: {why}"));
             }
-            let line = line.map_err(|_| format!("{wanted} did not come"))?;
+            let Ok(line) = line else {
+                if clock.now() < end {
+                    continue;
+                }
+                return Err(format!("{wanted} did not come"));
+            };
             let Some(line) = Line::parse(&line.text) else { continue };
             let found = match line.word.as_str() {
                 "start" => line.get("cause"),

@@ -14,7 +14,7 @@ use crate::probe::Image;
 use crate::tools::QEMU;
 
 /// How long QEMU may take to listen to a command, and to answer it.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(10);
 const RETRY: Duration = Duration::from_millis(5);
 
 /// Where the files of a node are.
