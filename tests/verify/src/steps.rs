@@ -205,7 +205,7 @@ fn simulation_steps(depth: Depth) -> Vec<Step> {
             "bellwether-sim",
             depth.pick(
                 &[],
-                &["measure", "--profile", "lan", "--seeds", "20"],
+                &["measure", "--profile", "lan", "--seeds", "40"],
                 &["measure", "--profile", "lan", "--seeds", "1000"],
             ),
         ),
