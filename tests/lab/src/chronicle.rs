@@ -8,6 +8,7 @@
 //! A line that comes through another program says only that it was not written later than it came. Of all
 //! lines of a boot the one that came soonest counts, and that one was on its way for [`ON_THE_WAY`] at most.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use bellwether_scenario::{NodeEvent, ResetCause, What};
@@ -18,6 +19,9 @@ use crate::probe::Heard;
 
 /// probe-rs looks for lines ten times a second; the rest is for the host.
 const ON_THE_WAY: Duration = Duration::from_millis(120);
+
+/// More lines than the log of a board holds.
+const RECENT_MAX: usize = 4096;
 
 /// One boot of one node.
 #[derive(Debug, Clone, Copy)]
@@ -72,6 +76,8 @@ pub struct Chronicle {
     /// The latest life of each node.
     current: Vec<Option<usize>>,
     entries: Vec<Entry>,
+    /// The latest lines of each node: power, number, and when, by the node's clock.
+    recent: Vec<VecDeque<(u32, u32, u64)>>,
     /// Lines that were never read, by their sequence numbers.
     pub lines_lost: u64,
 }
@@ -84,6 +90,7 @@ impl Chronicle {
             lives: Vec::new(),
             current: vec![None; nodes.into()],
             entries: Vec::new(),
+            recent: vec![VecDeque::new(); nodes.into()],
             lines_lost: 0,
         }
     }
@@ -115,6 +122,16 @@ impl Chronicle {
                 && heard.node_us >= life.last_us
                 && line.word != "start"
         });
+        // A board that resets itself while its log is read may show old lines once more.
+        let this = (heard.power, line.sequence, heard.node_us);
+        let recent = self.recent.get_mut(index)?;
+        if same.is_none() && line.word != "start" && recent.contains(&this) {
+            return None;
+        }
+        if recent.len() == RECENT_MAX {
+            recent.pop_front();
+        }
+        recent.push_back(this);
         let life = same.unwrap_or_else(|| {
             let power = heard.power;
             let new = Life { power, next_sequence: 0, last_us: 0, least, most, announced: false };
@@ -191,5 +208,39 @@ impl Chronicle {
         let mut events: Vec<NodeEvent> = self.entries.iter().map(dated).collect();
         events.sort_by_key(|event| event.at_us);
         events
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is told of a board by these lines: their times by its clock, and their texts.
+    fn told(lines: &[(u64, &str)]) -> (Vec<What>, u64) {
+        let clock = Clock::host();
+        let zero = clock.now();
+        let mut chronicle = Chronicle::new(1, clock.clone(), zero);
+        for (node_us, text) in lines {
+            let (before, text) = (clock.now(), (*text).to_owned());
+            let heard = Heard { node: 1, power: 1, node_us: *node_us, after: None, before, text };
+            chronicle.hear(&heard);
+        }
+        let whats = chronicle.entries.into_iter().map(|entry| entry.what).collect();
+        (whats, chronicle.lines_lost)
+    }
+
+    #[test]
+    fn old_lines_that_are_shown_again_by_a_reset_are_not_taken_for_new_ones() {
+        let send = "2 send to=0 message=Beat bytes=40";
+        let life = [(5, "0 start cause=power"), (900, "1 save ticket=1 us=3"), (950, send)];
+        let (once, _) = told(&life);
+        let reset = (4, "0 start cause=deadline");
+        let after = [life[0], life[1], life[2], life[1], life[2], reset];
+        let (again, lost) = told(&after);
+        assert_eq!(again.len(), once.len() + 2, "a reset and a boot: {again:?}");
+        assert_eq!(lost, 0);
+        // The same board says the same at other times.
+        let (new, _) = told(&[life[0], life[1], life[2], reset, (901, life[1].1), (951, send)]);
+        assert_eq!(new.len(), again.len() + 1);
     }
 }
