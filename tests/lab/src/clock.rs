@@ -34,8 +34,8 @@ use crate::tools;
 /// How far the clock goes on without knowing whether the host is still there. A tenth of the shortest
 /// times that boards are configured with.
 const CAP: Duration = Duration::from_millis(2);
-/// What a board that has something to do must have had of a core before the clock goes on: ordinary
-/// programs on two cores have no more either.
+/// What a board that has something to do must have had of a core before the clock goes on: nearly all of the
+/// step, so that boards that compute at the same time are not slower by their own clock.
 const ENOUGH: u64 = CAP.as_nanos() as u64 * 7 / 8;
 /// How long the lab waits for boards that were switched on to wait for the clock.
 const FALLING_ASLEEP: Duration = Duration::from_millis(500);
